@@ -1,0 +1,164 @@
+"""Every refusal, one class each, with a sentence that says the way out.
+
+Guarantees: each error of the domain derives from ChronicleError and carries `name`, the word that
+answers, commands and pages use for it. `raise X(...) from error` keeps the first error.
+"""
+
+from typing import Any
+
+
+class ChronicleError(Exception):
+    """What every refusal derives from; `str(error)` is a sentence for a person."""
+
+    name = "error"
+
+    def __init__(self, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.details = details
+
+
+class OwnerEmpty(ChronicleError):
+    """No owner was given."""
+
+    name = "owner_empty"
+
+
+class InvalidEvent(ChronicleError):
+    """An event cannot be stored as given; `details["field"]` names the first thing wrong."""
+
+    name = "invalid_event"
+
+
+class InvalidPayload(InvalidEvent):
+    """A payload is not canonical JSON: NaN, a key twice, too deep, too long a number."""
+
+    name = "invalid_payload"
+
+
+class InvalidFilter(ChronicleError):
+    """A filter names something that does not exist, or a limit is not a number."""
+
+    name = "invalid_filter"
+
+
+class LogNotFound(ChronicleError):
+    """There is no such log for this owner: unknown and not yours are one answer."""
+
+    name = "log_not_found"
+
+    def __init__(self, message: str = "There is no log with this id.", **details: Any) -> None:
+        super().__init__(message, **details)
+
+
+class LogExists(ChronicleError):
+    """A log with this id exists already, whoever owns it."""
+
+    name = "log_exists"
+
+
+class IdempotencyUnsupported(ChronicleError):
+    """An idempotency key was given to a store that cannot keep it."""
+
+    name = "idempotency_unsupported"
+
+
+class EventExists(ChronicleError):
+    """An event with this event_id is in the log already."""
+
+    name = "event_exists"
+
+
+class ConcurrencyError(ChronicleError):
+    """The log is not at the seq the writer expected: a defect tripwire, nothing to retry."""
+
+    name = "concurrency"
+
+
+class DuplicateEventType(ChronicleError):
+    """A (namespace, type) or a model was registered twice."""
+
+    name = "duplicate_event_type"
+
+
+class UnknownEventType(ChronicleError):
+    """An event's (namespace, type) is not registered."""
+
+    name = "unknown_event_type"
+
+
+class UpcastGap(ChronicleError):
+    """There is no step from a stored schema version to the next."""
+
+    name = "upcast_gap"
+
+
+class InvalidSection(ChronicleError):
+    """A section cannot be stored: inverted range, empty prose, past the end of the log, a gap."""
+
+    name = "invalid_section"
+
+
+class SectionCollision(ChronicleError):
+    """A section with this id is stored already."""
+
+    name = "section_collision"
+
+
+class ChronicleFork(ChronicleError):
+    """A section would supersede one already superseded, change its range, or overlap another."""
+
+    name = "chronicle_fork"
+
+
+class UnknownSection(ChronicleError):
+    """There is no section with this id."""
+
+    name = "unknown_section"
+
+
+class Superseded(ChronicleError):
+    """Another writer was first; nothing was written and the work counts as wasted."""
+
+    name = "superseded"
+
+
+class LeaseLost(Superseded):
+    """The lease this work ran under has been taken over; nothing was written."""
+
+    name = "lease_lost"
+
+
+class SummaryFailed(ChronicleError):
+    """A summariser gave no usable prose; nothing was written, the unit stays in the tail."""
+
+    name = "summary_failed"
+
+
+class InvalidPolicy(ChronicleError):
+    """A policy value is outside its range; the message names the range."""
+
+    name = "invalid_policy"
+
+
+class GenerativeRebuild(ChronicleError):
+    """A rebuild of generated prose was not acknowledged."""
+
+    name = "generative_rebuild"
+
+
+class UnknownFormat(ChronicleError):
+    """No importer knows this file."""
+
+    name = "unknown_format"
+
+
+class BrokenFile(ChronicleError):
+    """A file cannot be ingested at all; nothing of it was written."""
+
+    name = "broken_file"
+
+
+class AppendOnly(ChronicleError):
+    """Something tried to change or delete a record."""
+
+    name = "append_only"

@@ -1,0 +1,1 @@
+"""Importers: one file a format, behind one protocol."""

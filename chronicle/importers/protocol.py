@@ -1,0 +1,106 @@
+"""What an importer reads and what it gives back: bytes in, items out, in the order of the source.
+
+Guarantees asked of every importer: it streams (a file larger than memory is read line by line), it
+never raises for a bad line but yields Refused with the line's number and the reason, every record of
+the source becomes events, or is Ignored by kind, or Refused; order is the order of appearance; a
+record's native id is stable over snapshots, so that the same record read again is the same event.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+from chronicle.envelope import PendingEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session begins, or more is learnt about it. `id` is the source's own; one source may hold several."""
+
+    id: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """An image or other large part taken out of a payload, which keeps its sha256, type and size in its place."""
+
+    digest: str
+    media_type: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One event of a session.
+
+    `native_id` is unique in the session and stable over snapshots (the record's id and the block's
+    index); it becomes the idempotency key. `seq` is set only where the source's own seq must be kept.
+    """
+
+    session: str
+    native_id: str
+    event: PendingEvent
+    line: int
+    blobs: tuple[Blob, ...] = ()
+    seq: int | None = None
+    answers: str | None = None  # native_id of the request this responds to, where the file holds it
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSection:
+    """A summary that the source holds: prose over the events up to and including `to_id` (a native id).
+
+    `from_id` is the first event it replaced (None: from the first of the session). Generations and
+    superseded sections of a source that has them keep their numbers; `pins` are keys it rests on.
+    """
+
+    session: str
+    to_id: str
+    prose: str
+    line: int
+    title: str = ""
+    from_id: str | None = None
+    generation: int = 1
+    pins: tuple[str, ...] = ()
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """A record that is no event (a progress line, a file snapshot), counted by kind."""
+
+    kind: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A record that could not be read: the line (or index, from 1) and the reason in words."""
+
+    line: int
+    reason: str
+
+
+Item = Session | Read | ReadSection | Ignored | Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A file to be read: its path, its first 64 KiB for sniffing, its name as shown."""
+
+    path: Path
+    head: bytes
+    name: str
+    siblings: tuple[Path, ...] = field(default=())
+
+
+class Importer(Protocol):
+    """One format. `name` is what `--format` takes; `sniff` looks at content, never at the extension."""
+
+    name: ClassVar[str]
+
+    def sniff(self, opened: Opened) -> bool: ...
+
+    def read(self, opened: Opened) -> Iterator[Item]: ...

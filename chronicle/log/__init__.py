@@ -1,0 +1,1 @@
+"""The log: the only door in for events."""

@@ -1,0 +1,1 @@
+"""Summarisers: one protocol; `outline` works offline and invents no word."""

@@ -1,0 +1,66 @@
+"""What a summariser is given and what it gives back; no provider, no database.
+
+Guarantees: a span holds public content events only, and no id, seq or running number, so two fresh
+databases with the same dialogue give the same request. A draft is refused by the caller when its
+prose is empty: nothing is stored in its place.
+"""
+
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One public content event as a summariser sees it. `answers` is the position in the span of the request."""
+
+    kind: str
+    actor_kind: str
+    actor: str
+    content: str
+    payload: str = ""
+    answers: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A closed unit: what was said, oldest first, and when the first and last of it happened (UTC)."""
+
+    said: tuple[Said, ...]
+    began: datetime | None = None
+    ended: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A section that a rollup reads: its words, how many content events it covers, its time span."""
+
+    title: str
+    prose: str
+    event_count: int
+    began: datetime | None = None
+    ended: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Words for a section, and how they came about. `pins` are the keys of the draws, in order."""
+
+    title: str
+    prose: str
+    model: str = ""
+    prompt_digest: str = ""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    pins: tuple[str, ...] = ()
+
+
+class Summariser(Protocol):
+    """Draws prose. Raises SummaryFailed when it has none; may be asynchronous (then only `afold` takes it)."""
+
+    name: str
+
+    def section(self, span: Span) -> Draft | Awaitable[Draft]: ...
+
+    def rollup(self, children: Sequence[Child]) -> Draft | Awaitable[Draft]: ...
