@@ -48,6 +48,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "chronicle.web.errors.ErrorsMiddleware",
 ]
 
 ROOT_URLCONF = "anagrapheus_site.urls"
@@ -122,6 +123,7 @@ X_FRAME_OPTIONS = "DENY"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_HTTPONLY = True
+CSRF_FAILURE_VIEW = "chronicle.web.errors.csrf_failed"
 DATA_UPLOAD_MAX_NUMBER_FILES = 2000
 
 TASK_BROKER = os.environ.get("TASK_BROKER", "orm")

@@ -7,3 +7,8 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("", include("chronicle.web.urls")),
 ]
+
+handler400 = "chronicle.web.errors.bad_request"
+handler403 = "chronicle.web.errors.forbidden"
+handler404 = "chronicle.web.errors.not_found"
+handler500 = "chronicle.web.errors.server_error"

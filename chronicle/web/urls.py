@@ -1,5 +1,31 @@
 """The addresses of the pages, as design.md fixes them."""
 
-from django.urls import URLPattern, URLResolver
+from importlib.util import find_spec
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from django.contrib.auth.views import LoginView, LogoutView
+from django.urls import URLPattern, URLResolver, include, path, register_converter
+
+from chronicle.web import chronicle, converters, events, logs, sections
+
+register_converter(converters.LogIdConverter, "log")
+register_converter(converters.SectionIdConverter, "section")
+register_converter(converters.SeqConverter, "seq")
+register_converter(converters.DigestConverter, "digest")
+
+_of_a_log: list[URLPattern | URLResolver] = [
+    path("", chronicle.chronicle, name="chronicle"),
+    path("events/", events.events, name="events"),
+    path("events/<seq:seq>/", events.event, name="event"),
+    path("sections/<section:section_id>/", sections.section, name="section"),
+    path("sections/<section:section_id>/<seq:number>/", sections.section, name="generation"),
+]
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", logs.logs, name="logs"),
+    path("login/", LoginView.as_view(template_name="login.html"), name="login"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("logs/<log:log_id>/", include(_of_a_log)),
+]
+
+if find_spec("chronicle.web.ops") and find_spec("chronicle.web.ops.urls"):
+    urlpatterns.append(path("", include("chronicle.web.ops.urls")))

@@ -1,0 +1,2 @@
+// Everything here is an addition: without it each page works by links and forms.
+"use strict";
