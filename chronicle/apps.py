@@ -1,8 +1,22 @@
 """The application: triggers and schedules are installed after every migration, from here alone."""
 
+from typing import Any
+
 from django.apps import AppConfig
+from django.db import connections
+from django.db.models.signals import post_migrate
 
 
 class ChronicleConfig(AppConfig):
     name = "chronicle"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        post_migrate.connect(after_migrate, sender=self)
+
+
+def after_migrate(using: str, **_: Any) -> None:
+    """Install what a migration may have dropped: the append-only triggers."""
+    from chronicle import append_only
+
+    append_only.install(connections[using])

@@ -7,6 +7,7 @@ unique per log, an event never changes, a log's last_seq only grows and its id a
 from django.db import models
 from django.db.models import Q
 
+from chronicle.append_only import Record
 from chronicle.envelope import ActorKind, Kind
 
 DIGEST = 64
@@ -43,7 +44,7 @@ class Log(models.Model):
         return self.public_id
 
 
-class Source(models.Model):
+class Source(Record):
     """An ingested file, once per content: where a locator of an event leads."""
 
     digest = models.CharField(max_length=DIGEST, unique=True)
@@ -56,7 +57,7 @@ class Source(models.Model):
         return self.name
 
 
-class Attachment(models.Model):
+class Attachment(Record):
     """An image or a large payload, once per content."""
 
     digest = models.CharField(max_length=DIGEST, unique=True)
@@ -68,7 +69,7 @@ class Attachment(models.Model):
         return self.digest
 
 
-class Event(models.Model):
+class Event(Record):
     log = models.ForeignKey(Log, models.PROTECT, related_name="events")
     seq = models.BigIntegerField()
     event_id = models.UUIDField()

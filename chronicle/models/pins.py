@@ -2,10 +2,11 @@
 
 from django.db import models
 
+from chronicle.append_only import Record
 from chronicle.models.log import Event, Log
 
 
-class Pin(models.Model):
+class Pin(Record):
     """One promoted pin; `event` is the bookkeeping event that carried it into the log."""
 
     log = models.ForeignKey(Log, models.PROTECT, related_name="pins")

@@ -2,11 +2,12 @@
 
 from django.db import models
 
+from chronicle.append_only import Record
 from chronicle.models.log import DIGEST, Log
 from chronicle.models.sections import Section
 
 
-class Receipt(models.Model):
+class Receipt(Record):
     log = models.ForeignKey(Log, models.PROTECT, related_name="receipts")
     number = models.PositiveIntegerField()
     reader = models.CharField(max_length=200)
@@ -27,7 +28,7 @@ class Receipt(models.Model):
         return f"{self.log_id}, receipt {self.number}"
 
 
-class ReceiptPart(models.Model):
+class ReceiptPart(Record):
     receipt = models.ForeignKey(Receipt, models.PROTECT, related_name="parts")
     position = models.PositiveIntegerField()
     section = models.ForeignKey(Section, models.PROTECT, related_name="read_in")

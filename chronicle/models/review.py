@@ -5,11 +5,12 @@ from django.contrib.auth.models import Group
 from django.db import models
 from django.db.models import Q
 
+from chronicle.append_only import Record
 from chronicle.models.log import DIGEST
 from chronicle.models.sections import Section
 
 
-class Finding(models.Model):
+class Finding(Record):
     section = models.ForeignKey(Section, models.PROTECT, related_name="findings")
     section_digest = models.CharField(max_length=DIGEST)
     reviewer = models.CharField(max_length=200)
@@ -22,7 +23,7 @@ class Finding(models.Model):
         return f"finding on {self.section_id}"
 
 
-class SignOff(models.Model):
+class SignOff(Record):
     section = models.ForeignKey(Section, models.PROTECT, related_name="sign_offs")
     section_digest = models.CharField(max_length=DIGEST)
     reviewer = models.CharField(max_length=200)
@@ -69,7 +70,7 @@ class Token(models.Model):
         return self.name
 
 
-class AuditEntry(models.Model):
+class AuditEntry(Record):
     """Who did what, on what, when; each entry names its predecessor's digest."""
 
     who = models.CharField(max_length=200)

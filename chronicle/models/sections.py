@@ -8,6 +8,7 @@ over it. Constraints and triggers keep: one current edition a log, ranges that d
 from django.db import models
 from django.db.models import Q
 
+from chronicle.append_only import AnchorQuerySet, Record
 from chronicle.models.log import DIGEST, Log
 
 
@@ -35,7 +36,7 @@ class EditionState(models.TextChoices):
     ARCHIVED = "archived"
 
 
-class Policy(models.Model):
+class Policy(Record):
     """How a log is consolidated, from `from_seq` on; without a log, the default of the site."""
 
     log = models.ForeignKey(Log, models.PROTECT, null=True, related_name="policies")
@@ -111,6 +112,8 @@ class Anchor(models.Model):
     event_count = models.PositiveIntegerField()  # content events, bookkeeping not counted
     rolled_up_into = models.ForeignKey("self", models.PROTECT, null=True, related_name="children")
 
+    objects = models.Manager.from_queryset(AnchorQuerySet)()
+
     class Meta:
         constraints = [
             models.UniqueConstraint(name="anchor_from_once", fields=["edition", "level", "from_seq"]),
@@ -140,7 +143,7 @@ class Anchor(models.Model):
         return self.ref
 
 
-class Section(models.Model):
+class Section(Record):
     """One generation of prose over an anchor."""
 
     anchor = models.ForeignKey(Anchor, models.PROTECT, related_name="sections")
@@ -181,7 +184,7 @@ class Section(models.Model):
         return self.ref
 
 
-class SectionPin(models.Model):
+class SectionPin(Record):
     section = models.ForeignKey(Section, models.PROTECT, related_name="pins")
     position = models.PositiveIntegerField()
     key = models.CharField(max_length=200)
@@ -195,7 +198,7 @@ class SectionPin(models.Model):
         return self.key
 
 
-class RollupSource(models.Model):
+class RollupSource(Record):
     """Which generation of a child a rollup's generation read; for a rolling imported summary, what it swallowed."""
 
     section = models.ForeignKey(Section, models.PROTECT, related_name="sources")

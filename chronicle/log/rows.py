@@ -1,0 +1,109 @@
+"""Events as rows: how a StoredEvent is written in bulk and read back whole.
+
+Guarantees: one multi-row write a batch (executemany on SQLite, COPY on PostgreSQL), and what is read
+back is field for field what was sealed.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connections, models
+
+from chronicle import canonical
+from chronicle.envelope import StoredEvent
+from chronicle.models import Event
+
+COLUMNS = (
+    "log_id",
+    "source_id",
+    "seq",
+    "event_id",
+    "kind",
+    "actor_kind",
+    "actor",
+    "content",
+    "namespace",
+    "type",
+    "schema_version",
+    "payload",
+    "causation",
+    "correlation",
+    "at",
+    "claimed_at",
+    "audience",
+    "locator",
+    "text_form",
+    "idempotency_key",
+    "size",
+    "salt",
+    "content_digest",
+    "digest",
+)
+READ = COLUMNS[2:]
+_NAMES = ", ".join(f'"{column}"' for column in COLUMNS)
+
+
+def write(using: str, log_pk: int, source_pk: int | None, events: Iterable[StoredEvent]) -> None:
+    """Insert all events in one statement's worth of rows, inside the caller's transaction."""
+    connection = connections[using]
+    rows = ((log_pk, source_pk, *_values(event)) for event in events)
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            with cursor.copy(f"COPY chronicle_event ({_NAMES}) FROM STDIN") as copy:
+                for row in rows:
+                    copy.write_row(row)
+        else:
+            marks = ", ".join(["%s"] * len(COLUMNS))
+            adapted = [tuple(_sqlite(value) for value in row) for row in rows]
+            cursor.executemany(f"INSERT INTO chronicle_event ({_NAMES}) VALUES ({marks})", adapted)
+
+
+def _values(event: StoredEvent) -> tuple[Any, ...]:
+    return (
+        event.seq,
+        event.event_id,
+        event.kind,
+        event.actor_kind,
+        event.actor,
+        event.content,
+        event.namespace,
+        event.type,
+        event.schema_version,
+        event.payload,
+        event.causation,
+        event.correlation,
+        event.at,
+        event.claimed_at,
+        canonical.dump(list(event.audience)) if event.audience else "",
+        event.locator,
+        event.text_form,
+        event.idempotency_key or None,
+        event.size,
+        event.salt,
+        event.content_digest,
+        event.digest,
+    )
+
+
+def _sqlite(value: Any) -> Any:
+    if isinstance(value, UUID):
+        return value.hex
+    if isinstance(value, datetime):
+        return str(value.astimezone(UTC).replace(tzinfo=None))
+    return value
+
+
+def stored(rows: models.QuerySet[Event]) -> Iterator[StoredEvent]:
+    """Yield a queryset's events as values, in its order, in chunks of 2,000."""
+    for row in rows.values_list(*READ).iterator(chunk_size=2000):
+        yield _stored(row)
+
+
+def _stored(row: tuple[Any, ...]) -> StoredEvent:
+    named = dict(zip(READ, row, strict=True))
+    named["audience"] = tuple(json.loads(named["audience"])) if named["audience"] else ()
+    named["idempotency_key"] = named["idempotency_key"] or ""
+    return StoredEvent(**named)
