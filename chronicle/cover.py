@@ -1,16 +1,16 @@
 """Which sections to roll up: a pure function of the cover and the policy.
 
-Guarantees: repeated until it answers None, the cover stays a partition and holds at most max_recent +
-max_older entries, whatever mix of levels it started from. A batch is always contiguous; it is of one
-level, except where no two neighbours share one and the cover is over its bound.
-A run is a maximal contiguous stretch of one level; in a log without imports there is one run a level,
-oldest level first, but nothing here relies on that.
-Refuses: policy values outside their ranges; covers with a hole, an overlap or an inverted range.
+Guarantees: a batch is a contiguous stretch of one level, at least two, its oldest; repeated until it
+answers None, the cover stays a partition and holds at most max_recent + max_older entries. Only where
+no two neighbours are of one level is there nothing left to roll: with the usual bound of 20 not
+before a million sections, or where an import brought such a mix.
+A run is a maximal contiguous stretch of one level; nothing here relies on there being one run a level.
+Refuses: policy values outside their ranges; covers with a hole, an overlap or an inverted range;
+children of a rollup that are not whole, contiguous and one level down.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from chronicle.errors import InvalidPolicy, InvalidSection
 
@@ -53,7 +53,7 @@ class RollupPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Entries to roll into one, oldest first. `level` is theirs (the highest of them)."""
+    """Entries to roll into one, oldest first. `level` is theirs."""
 
     level: int
     entries: tuple[Entry, ...]
@@ -73,29 +73,17 @@ def due_rollups(cover: Sequence[Entry], policy: RollupPolicy) -> Iterator[Batch]
     """Yield every batch that is due, first choice first; one that fails does not keep the others back.
 
     Levels from 0 up, each run that has reached the threshold; and while the cover is over its bound,
-    each run of at least two, the fullest first, then neighbours of different levels. Batches may
-    share entries: after one is rolled, ask again.
+    each run of at least two, the fullest first. After one is rolled, ask again.
     """
     runs = runs_of(cover)
     for run in sorted(runs, key=lambda run: run[0].level):
         if len(run) >= policy.threshold:
             yield Batch(run[0].level, run[: policy.batch])
-    if len(cover) > policy.bound:
-        yield from _over_bound(cover, runs, policy)
-
-
-def _over_bound(cover: Sequence[Entry], runs: list[tuple[Entry, ...]], policy: RollupPolicy) -> Iterator[Batch]:
-    if all(len(run) < 2 for run in runs):
-        yield from _neighbours(cover)
+    if len(cover) <= policy.bound:
+        return
     for run in sorted(runs, key=lambda run: (-len(run), run[0].level)):
         if 2 <= len(run) < policy.threshold:
             yield Batch(run[0].level, run[: policy.batch])
-
-
-def _neighbours(cover: Sequence[Entry]) -> Iterator[Batch]:
-    pairs = [pair for pair in pairwise(cover) if _adjoin(*pair)]
-    batches = [Batch(max(entry.level for entry in pair), pair) for pair in pairs]
-    yield from sorted(batches, key=lambda batch: batch.level)
 
 
 def runs_of(cover: Sequence[Entry]) -> list[tuple[Entry, ...]]:
@@ -129,13 +117,14 @@ def settle(cover: Sequence[Entry], policy: RollupPolicy) -> list[Entry]:
 def check_children(children: Sequence[Entry], rollup: Entry) -> None:
     """Raise InvalidSection unless `children` are what `rollup` may stand for, naming what does not fit.
 
-    At least two, contiguous, all below its level and one right below, together exactly its range.
+    At least two, all one level down, contiguous, together exactly its range.
     """
     if len(children) < 2:
         raise InvalidSection(f"rollup {rollup.name} needs at least two sections, it has {len(children)}")
+    for child in children:
+        if child.level != rollup.level - 1:
+            raise InvalidSection(f"rollup {rollup.name} reads level {rollup.level - 1}, {child.name} is not of it")
     check_partition(children, rollup.to_seq, first=rollup.from_seq)
-    if max(child.level for child in children) != rollup.level - 1:
-        raise InvalidSection(f"rollup {rollup.name} stands one level above its highest section")
 
 
 def check_partition(entries: Sequence[Entry], last: int, *, first: int = 1) -> None:

@@ -124,14 +124,17 @@ def test_sections_that_arrive_all_at_once_are_bounded_too() -> None:
     assert len(cover) <= 20
 
 
-@pytest.mark.promise("K13")
-def test_a_cover_whose_neighbours_all_differ_in_level_is_bounded_by_rolling_neighbours() -> None:
+@pytest.mark.promise("S54", "K13")
+def test_where_no_two_neighbours_are_of_one_level_there_is_nothing_to_roll() -> None:
     mixed = [Entry(place % 2, place * 10 + 1, place * 10 + 10) for place in range(21)]
-    batch = next_rollup(mixed, USUAL)
-    assert batch == Batch(1, tuple(mixed[:2]))
-    assert batch.rollup == Entry(2, 1, 20)
+    assert next_rollup(mixed, USUAL) is None
+
+
+@pytest.mark.promise("K13")
+def test_an_imported_mix_is_rolled_run_by_run_into_the_bound() -> None:
+    mixed = [Entry(place // 3 % 2, place * 10 + 1, place * 10 + 10) for place in range(60)]
     cover = settle(mixed, USUAL)
-    check_partition(cover, 210)
+    check_partition(cover, 600)
     assert len(cover) == 20
 
 
@@ -172,10 +175,11 @@ def test_children_with_a_gap_are_refused() -> None:
         check_children(holed, Entry(1, 1, 320))
 
 
-def test_a_rollup_stands_right_above_its_highest_child() -> None:
-    with pytest.raises(InvalidSection, match="one level above"):
+@pytest.mark.promise("S57")
+def test_a_rollup_reads_the_level_below_it_and_no_other() -> None:
+    with pytest.raises(InvalidSection, match="L2:1-320 reads level 1, 1-40 is not of it"):
         check_children(sections(8), Entry(2, 1, 320))
-    with pytest.raises(InvalidSection, match="one level above"):
+    with pytest.raises(InvalidSection, match="L1:1-320 reads level 0, L1:281-320 is not of it"):
         check_children([*sections(7), Entry(1, 281, 320)], Entry(1, 1, 320))
 
 

