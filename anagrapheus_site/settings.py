@@ -143,9 +143,14 @@ Q_CLUSTER = {
     "save_limit": 500,
     "poll": 1,
     "guard_cycle": 1,
+    "log_level": "WARNING",
     "time_zone": "UTC",
     **({"orm": "default"} if TASK_BROKER == "orm" else {"redis": TASK_BROKER}),
 }
+
+JOB_LEASE = float(os.environ.get("JOB_LEASE") or 60)
+WORKER_SILENCE = float(os.environ.get("WORKER_SILENCE") or 180)
+QUEUE_AGE = float(os.environ.get("QUEUE_AGE") or 900)
 
 SUMMARISER = os.environ.get("SUMMARISER", "outline")
 INGEST_ROOT = Path(os.environ.get("INGEST_ROOT") or DATA_DIR / "uploads")

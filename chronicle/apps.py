@@ -16,7 +16,8 @@ class ChronicleConfig(AppConfig):
 
 
 def after_migrate(using: str, **_: Any) -> None:
-    """Install what a migration may have dropped: the append-only triggers."""
-    from chronicle import append_only
+    """Install what a migration may have dropped, the append-only triggers, and put the schedule in place."""
+    from chronicle import append_only, tasks
 
     append_only.install(connections[using])
+    tasks.schedule(using)

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from datetime import timedelta
 from pathlib import Path
 
 
@@ -18,3 +19,24 @@ def kept_secret(path: Path) -> str:
     with os.fdopen(handle, "w") as file:
         file.write(secrets.token_urlsafe(50))
     return path.read_text().strip()
+
+
+def job_lease() -> timedelta:
+    """JOB_LEASE, seconds (60): how long a worker that gives no sign keeps a job before another may take it."""
+    return timedelta(seconds=_number("JOB_LEASE"))
+
+
+def worker_silence() -> timedelta:
+    """WORKER_SILENCE, seconds (180): how long the task cluster may give no sign of life before it counts as stalled."""
+    return timedelta(seconds=_number("WORKER_SILENCE"))
+
+
+def queue_age() -> timedelta:
+    """QUEUE_AGE, seconds (900): how long a job may be due before the worker counts as behind."""
+    return timedelta(seconds=_number("QUEUE_AGE"))
+
+
+def _number(name: str) -> float:
+    from django.conf import settings  # late: the settings themselves use this module
+
+    return float(getattr(settings, name))

@@ -1,0 +1,72 @@
+"""The task cluster's side of jobs, and the only module that imports django_q.
+
+Guarantees: a task takes an id and returns None; whatever it loses (a kick, a run, itself) the next tick
+finds again in our own rows; running one twice does the work once.
+"""
+
+import logging
+from functools import partial
+
+from django.db import connections, transaction
+from django.utils import timezone
+from django_q.brokers import get_broker
+from django_q.models import Schedule
+from django_q.tasks import async_task
+
+from chronicle import health, jobs
+from chronicle.models import Job
+
+log = logging.getLogger(__name__)
+
+TICK = "chronicle.tasks.tick"
+WORK = "chronicle.tasks.work"
+# Seconds a job of this kind may take; the lease is renewed meanwhile, so a dead worker is noticed long before.
+LIMITS = {"ingest": 6 * 3600, "consolidate": 3600}
+LIMIT = 600
+KICKED_AT_MOST = 50
+
+
+def kick(job: Job) -> None:
+    """Have the cluster start this job once the caller's transaction has committed.
+
+    A broker that is down loses the kick, never the job: the next tick kicks what is due.
+    """
+    transaction.on_commit(partial(_send, job.pk, job.kind), robust=True)
+
+
+def work(job_id: int) -> None:
+    """Do one job, if it can be taken."""
+    jobs.run(job_id, alive=health.beat_worker)
+
+
+def tick() -> None:
+    """Each minute: sing, free the jobs of lost workers, queue what is due to be consolidated, kick what waits."""
+    health.beat(health.CANARY)
+    jobs.sweep(timezone.now())
+    room = KICKED_AT_MOST - get_broker().queue_size()
+    for job in jobs.due(timezone.now())[: max(room, 0)]:
+        _send(job.pk, job.kind)
+
+
+def kick_tick() -> None:
+    """Have the cluster tick now, not only at the next full minute."""
+    async_task(TICK, group="tick")
+
+
+def schedule(using: str) -> None:
+    """Put our one schedule in place, after any migration that leaves its table there.
+
+    A schedule's name is not unique in that table, so it is found by its function and doubles are removed.
+    """
+    if Schedule._meta.db_table not in connections[using].introspection.table_names():
+        return
+    schedules = Schedule.objects.using(using)
+    extra = list(schedules.filter(func=TICK).order_by("pk").values_list("pk", flat=True)[1:])
+    schedules.filter(pk__in=extra).delete()
+    schedules.update_or_create(
+        func=TICK, defaults={"name": "tick", "schedule_type": Schedule.MINUTES, "minutes": 1, "repeats": -1}
+    )
+
+
+def _send(job_id: int, kind: str) -> None:
+    async_task(WORK, job_id, group=kind, timeout=LIMITS.get(kind, LIMIT))
