@@ -5,8 +5,6 @@ refuse it: they are dropped after the test and installed again before the next o
 """
 
 import datetime as dt
-import importlib
-import importlib.util
 import os
 from collections.abc import Iterator
 
@@ -36,7 +34,7 @@ def django_db_modify_db_settings(
 
 @pytest.fixture(autouse=True)
 def flushable(request: pytest.FixtureRequest) -> Iterator[None]:
-    """After a transactional test, drop the append-only triggers so that its flush may delete; then install them."""
+    """After a transactional test, drop the append-only triggers so that its flush may delete."""
     marker = request.node.get_closest_marker("django_db")
     transactional = bool(marker and marker.kwargs.get("transaction")) or TRANSACTIONAL & set(request.fixturenames)
     if not transactional:
@@ -44,14 +42,11 @@ def flushable(request: pytest.FixtureRequest) -> Iterator[None]:
         return
     from django.db import connection
 
+    from chronicle import append_only
+
     request.getfixturevalue("transactional_db")
-    if not importlib.util.find_spec("chronicle.append_only"):
-        yield
-        return
-    append_only = importlib.import_module("chronicle.append_only")
-    append_only.install(connection)
     yield
-    append_only.drop(connection)
+    append_only.drop(connection)  # post_migrate, which a flush sends, installs them again
 
 
 class Clock:
