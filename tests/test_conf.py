@@ -1,3 +1,5 @@
+"""Settings that the project keeps itself."""
+
 import stat
 from pathlib import Path
 
