@@ -3,7 +3,7 @@
 Guarantees: the same value gives the same text on every machine (sorted keys, no spaces, ASCII
 escapes, no NaN), and a text is hashed as it is stored, never re-serialised. Fields are hashed with
 their length before them, so no two lists of fields share a digest.
-Refuses: NaN and infinities, keys given twice, nesting deeper than 64, integers of over 1,000 digits.
+Refuses: NaN and infinities (1e999 too), keys given twice, nesting deeper than 64, integers of over 1,000 digits.
 A change in this module re-keys every digest; that is why each digest starts with a version tag.
 """
 
@@ -38,7 +38,7 @@ def dump(value: Any) -> str:
 def parse(text: str | bytes) -> Any:
     """Return the value of a JSON text; a repeated key, NaN or an over-deep text raises InvalidPayload."""
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_int=_bounded_int)
+        value = json.loads(text, **_HOOKS)
     except InvalidPayload:
         raise
     except RecursionError as error:
@@ -85,6 +85,26 @@ def _bounded_int(text: str) -> int:
     if len(text) > MAX_DIGITS:
         raise InvalidPayload(f"a number of {len(text)} digits is over the limit of {MAX_DIGITS}")
     return int(text)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise InvalidPayload(f"the number {text[:40]} is larger than any that can be kept")
+    return number
+
+
+_HOOKS: dict[str, Any] = {
+    "object_pairs_hook": _unique,
+    "parse_constant": _refuse_constant,
+    "parse_int": _bounded_int,
+    "parse_float": _finite,
+}
+
+
+def decoder(*, strict: bool = True) -> json.JSONDecoder:
+    """Return a decoder that refuses what `parse` refuses, but for depth; not strict, it takes raw control characters."""
+    return json.JSONDecoder(strict=strict, **_HOOKS)
 
 
 def sha256(data: bytes) -> str:

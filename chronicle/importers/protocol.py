@@ -4,10 +4,11 @@ Guarantees asked of every importer: it streams (a file larger than memory is rea
 never raises for a bad line but yields Refused with the line's number and the reason, every record of
 the source becomes events, or is Ignored by kind, or Refused; order is the order of appearance; a
 record's native id is stable over snapshots, so that the same record read again is the same event.
+Refuses: a file that cannot be ingested at all (BrokenFile, raised before the first item).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Protocol
 
@@ -45,15 +46,16 @@ class Read:
     line: int
     blobs: tuple[Blob, ...] = ()
     seq: int | None = None
-    answers: str | None = None  # native_id of the request this responds to, where the file holds it
+    answers: str | None = None  # native_id of the request this responds to, where the source names it
 
 
 @dataclass(frozen=True, slots=True)
 class ReadSection:
     """A summary that the source holds: prose over the events up to and including `to_id` (a native id).
 
-    `from_id` is the first event it replaced (None: from the first of the session). Generations and
-    superseded sections of a source that has them keep their numbers; `pins` are keys it rests on.
+    `from_id` is the first event it replaced (None: from the first of the session). A `rolling` summary
+    also swallowed the one before it. Generations and superseded sections of a source that has them
+    keep their numbers; `pins` are keys it rests on; `unit_id` is what closed the unit (None: `to_id`).
     """
 
     session: str
@@ -65,6 +67,8 @@ class ReadSection:
     generation: int = 1
     pins: tuple[str, ...] = ()
     model: str = ""
+    rolling: bool = False
+    unit_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +87,29 @@ class Refused:
     reason: str
 
 
-Item = Session | Read | ReadSection | Ignored | Refused
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Something a reader of the report should know, though nothing was refused. Line 0: of the whole file."""
+
+    line: int
+    words: str
+
+
+Item = Session | Read | ReadSection | Ignored | Refused | Noted
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A file to be read: its path, its first 64 KiB for sniffing, its name as shown."""
+    """A file to be read: its path, its first 64 KiB for sniffing, its name as shown.
+
+    `size` is how many bytes there were when it was opened: what a running session writes behind that
+    is left to the next ingest, so that a file's digest and its events are of the same bytes.
+    """
 
     path: Path
     head: bytes
     name: str
-    siblings: tuple[Path, ...] = field(default=())
+    size: int
 
 
 class Importer(Protocol):

@@ -1,0 +1,404 @@
+"""Claude Code transcripts (`~/.claude/projects/<folder>/<session>.jsonl`), one JSON record a line.
+
+Guarantees: order is line order; a native id is `<uuid>:<block>`, so a resumed or longer snapshot gives
+the same events; a call's result names its request by id, however far apart they stand; a sub-agent's
+messages (nested in progress records, or in files of their own) belong to their parent's session; each
+compaction summary becomes a section that ends at its boundary; usage stands once per message, on the
+last record of it. What is no event is ignored by kind. Time is what the record claims, or none.
+Left to the locator (`line:block`): parentUuid, cwd, git branch, version, request ids, signatures.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+from chronicle import canonical
+from chronicle.envelope import COMPACTION, ActorKind, Kind, PendingEvent
+from chronicle.importers import claude_blocks, lines, text
+from chronicle.importers.claude_blocks import CLIENT, Part
+from chronicle.importers.protocol import Ignored, Item, Noted, Opened, Read, ReadSection, Refused, Session
+
+HUMAN, AGENT = "user", "assistant"
+SUMMARY = "compaction.summary"
+MICROCOMPACTION = "microcompaction"
+SUBAGENT_COMPACTION = "subagent.compaction"
+
+_RECORD_TYPES = {"assistant", "user", "progress", "system", "summary", "file-history-snapshot", "queue-operation"}
+_HEAD = re.compile(rb'"sessionId"\s*:\s*"')
+_HEAD_TYPE = re.compile(rb'"type"\s*:\s*"(?:assistant|user|progress|system)"')
+_MESSAGE_ID = re.compile(rb'"id"\s*:\s*"([^"\\]{1,200})"')
+_GIST = re.compile(r"Primary Request and Intent:?\W*\s*(\S[^\n]*)")
+
+
+class Call(NamedTuple):
+    """A tool call met before: its native id, the tool, and the kind of sub-agent it started."""
+
+    native_id: str
+    tool: str
+    agent: str
+
+
+class Record(NamedTuple):
+    """One record that gives events: whose session, which id, where it stands, and who was at work."""
+
+    session: str
+    id: str
+    line: int
+    place: str
+    value: dict[str, Any]
+    message: Any
+    agent: str = ""  # the sub-agent's name; empty for the session's own
+    group: str = ""  # the id of the call that started the sub-agent
+    agent_id: str = ""
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known of one session so far."""
+
+    last: str = ""  # the native id of its last own event
+    boundary: str = ""  # a compaction whose summary has not come yet
+    compactions: int = 0
+    titled: bool = False
+
+
+@dataclass(slots=True)
+class Reading:
+    """One file being read: what later records need to know of earlier ones."""
+
+    opened: Opened
+    last_line: dict[str, int]
+    calls: dict[str, Call] = field(default_factory=dict)
+    agents: dict[str, tuple[str, str]] = field(default_factory=dict)  # agent id → its name, the call that began it
+    sessions: dict[str, Known] = field(default_factory=dict)
+    current: str = ""
+    leaves: dict[str, str] = field(default_factory=dict)  # record uuid → its session
+    titles: list[tuple[str, str]] = field(default_factory=list)  # the leaf it names, the words
+    nameless: dict[str, int] = field(default_factory=dict)
+
+
+class ClaudeCode:
+    """The importer."""
+
+    name: ClassVar[str] = "claude-code"
+
+    def sniff(self, opened: Opened) -> bool:
+        """True where a record of the head has a known type and the marks of a session."""
+        if any(_is_record(record) for record in lines.first_documents(opened)):
+            return True
+        return bool(_HEAD.search(opened.head) and _HEAD_TYPE.search(opened.head))
+
+    def read(self, opened: Opened) -> Iterator[Item]:
+        """Yield the items of a transcript. Raises BrokenFile only for what is not a regular file."""
+        reading = Reading(opened, _last_lines(opened))
+        for document in lines.documents(opened):
+            if (said := lines.unread(document)) is not None:
+                yield said
+            if document.blank:
+                yield Ignored("blank line", document.line)
+            elif not document.reason:
+                yield from _record(reading, document)
+        yield from _titles(reading)
+
+
+def _is_record(record: dict[str, Any]) -> bool:
+    kind = record.get("type")
+    if not isinstance(kind, str) or kind not in _RECORD_TYPES:
+        return False
+    return "sessionId" in record or "leafUuid" in record or (kind == "file-history-snapshot" and "messageId" in record)
+
+
+def _last_lines(opened: Opened) -> dict[str, int]:
+    """Return for each message id the last line that carries usage for it: one API message spans several records.
+
+    A line that repeats an earlier one byte for byte does not count: its events are the earlier ones.
+    """
+    last: dict[str, int] = {}
+    met: set[int] = set()
+    for raw in lines.raw_lines(opened):
+        if b'"usage"' in raw.data and (line := hash(raw.data)) not in met:
+            met.add(line)
+            for found in _MESSAGE_ID.findall(raw.data):
+                last[found.decode("utf-8", "replace")] = raw.number
+    return last
+
+
+def _record(reading: Reading, document: lines.Document) -> Iterator[Item]:
+    value = document.value
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+        yield Refused(document.line, "a record without a type" if isinstance(value, dict) else "not a JSON object")
+        return
+    _keep_leaf(reading, value)
+    kind = value["type"]
+    if kind in ("user", "assistant"):
+        yield from _message(reading, _own(reading, document))
+    elif kind == "system":
+        yield from _system(reading, document)
+    elif kind == "progress":
+        yield from _progress(reading, document)
+    else:
+        yield Ignored(_kind(kind), document.line)
+
+
+def _kind(*names: Any) -> str:
+    return "/".join(text.name(part, "unknown")[:100] for part in names)
+
+
+def _keep_leaf(reading: Reading, value: dict[str, Any]) -> None:
+    if isinstance(uuid := value.get("uuid"), str) and isinstance(session := value.get("sessionId"), str):
+        reading.leaves[uuid] = session
+    if isinstance(leaf := value.get("leafUuid"), str) and isinstance(words := value.get("summary"), str):
+        reading.titles.append((leaf, words))
+
+
+def _titles(reading: Reading) -> Iterator[Item]:
+    """A summary record titles the session that its leaf is in; most describe sessions of other files."""
+    for leaf, words in reading.titles:
+        session = text.name(reading.leaves.get(leaf), "")
+        if session in reading.sessions and (title := text.first_line(words)):
+            yield Session(session, text.storable(title)[0])
+
+
+def _own(reading: Reading, document: lines.Document) -> Record:
+    """Return a record of the session's own, or of a sub-agent that writes a file (or a chain) of its own."""
+    value = document.value
+    agent_id = value.get("agentId") if isinstance(value.get("agentId"), str) else ""
+    aside = value.get("isSidechain") is True
+    agent, group = reading.agents.get(agent_id or "", (f"agent-{agent_id}" if agent_id else "sub-agent", ""))
+    return Record(
+        session=_session(reading, value),
+        id=_native_id(reading, value, document),
+        line=document.line,
+        place=document.place,
+        value=value,
+        message=value.get("message"),
+        agent=text.name(agent, "sub-agent") if aside else "",
+        group=group if aside else "",
+        agent_id=agent_id or "" if aside else "",
+    )
+
+
+def _session(reading: Reading, value: dict[str, Any]) -> str:
+    given = value.get("sessionId")
+    if isinstance(given, str) and given.strip():
+        reading.current = text.name(given, "")
+    elif not reading.current:
+        stem = reading.opened.name.rsplit("/", 1)[-1].removesuffix(".jsonl")
+        reading.current = text.name(stem, "session")
+    return reading.current
+
+
+def _native_id(reading: Reading, value: dict[str, Any], document: lines.Document) -> str:
+    """The record's uuid; without one, the digest of its text and which of its equals it is."""
+    if isinstance(value.get("uuid"), str) and value["uuid"]:
+        return text.name(value["uuid"], "")
+    digest = canonical.sha256(document.text.encode("utf-8", "surrogatepass"))[:32]
+    reading.nameless[digest] = reading.nameless.get(digest, 0) + 1
+    return f"#{digest}.{reading.nameless[digest]}"
+
+
+def _progress(reading: Reading, document: lines.Document) -> Iterator[Item]:
+    data = document.value.get("data")
+    kind = data.get("type") if isinstance(data, dict) else None
+    nested = data.get("message") if isinstance(data, dict) else None
+    if kind != "agent_progress" or not isinstance(nested, dict) or nested.get("type") not in ("user", "assistant"):
+        yield Ignored(_kind("progress", kind), document.line)
+        return
+    group = document.value.get("parentToolUseID")
+    call = reading.calls.get(group) if isinstance(group, str) else None
+    agent_id = text.name(data.get("agentId"), "unknown")
+    agent = call.agent if call and call.agent else f"agent-{agent_id}"
+    yield from _message(
+        reading,
+        Record(
+            session=_session(reading, document.value),
+            id=_native_id(reading, nested, document),
+            line=document.line,
+            place=document.place,
+            value=nested,
+            message=nested.get("message"),
+            agent=text.name(agent, "sub-agent"),
+            group=text.name(group, ""),
+            agent_id=agent_id,
+        ),
+        prompt=data.get("prompt"),
+    )
+
+
+def _message(reading: Reading, record: Record, prompt: Any = None) -> Iterator[Item]:
+    content = record.message.get("content") if isinstance(record.message, dict) else record.message
+    found = list(claude_blocks.parts(content, _by(record, prompt, content)))
+    if not found:
+        yield Ignored(_kind(record.value["type"], "without content"), record.line)
+        return
+    yield from _greet(reading, record, found)
+    known = reading.sessions[record.session]
+    before = known.last
+    for part in found:
+        yield _read(reading, known, record, part, last=part is found[-1])
+    if record.value.get("isCompactSummary") is True and not record.agent:
+        yield _summary(known, record, found, before)
+
+
+def _by(record: Record, prompt: Any, content: Any) -> ActorKind:
+    """Who a record is from. A sub-agent is spoken to by the agent that called it, never by a person."""
+    value = record.value
+    if value["type"] == "assistant":
+        model = record.message.get("model") if isinstance(record.message, dict) else None
+        made_by_client = value.get("isApiErrorMessage") is True or model == "<synthetic>"
+        return ActorKind.SYSTEM if made_by_client else ActorKind.AGENT
+    if record.agent:
+        first = "parentUuid" in value and value["parentUuid"] is None
+        return ActorKind.AGENT if first or (prompt and _words(content) == prompt) else ActorKind.SYSTEM
+    typed = not any(value.get(flag) is True for flag in ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly"))
+    return ActorKind.HUMAN if typed else ActorKind.SYSTEM
+
+
+def _words(content: Any) -> str:
+    return "".join(block if isinstance(block, str) else str(block.get("text", "")) if isinstance(block, dict) else ""
+                   for block in claude_blocks.blocks(content))  # fmt: skip
+
+
+def _greet(reading: Reading, record: Record, found: list[Part]) -> Iterator[Session]:
+    """Yield a session where it begins, and once more when the first words of a person name it."""
+    if record.session not in reading.sessions:
+        reading.sessions[record.session] = Known()
+        yield Session(record.session)
+    known = reading.sessions[record.session]
+    if not known.titled:
+        said = next((part.content for part in found if part.by is ActorKind.HUMAN), "")
+        if title := text.first_line(said):
+            known.titled = True
+            yield Session(record.session, text.storable(title)[0])
+
+
+def _read(reading: Reading, known: Known, record: Record, part: Part, *, last: bool) -> Read:
+    native_id = f"{record.id}:{part.index}"
+    call = reading.calls.get(part.call) if part.kind is Kind.TOOL_RESPONSE else None
+    event = _event(reading, record, part, call, last=last)
+    _learn(reading, record, part, native_id, call)
+    if not record.agent:
+        known.last = native_id
+    return Read(
+        session=record.session,
+        native_id=native_id,
+        event=event,
+        line=record.line,
+        blobs=tuple(part.blobs),
+        answers=call.native_id if call else None,
+    )
+
+
+def _learn(reading: Reading, record: Record, part: Part, native_id: str, call: Call | None) -> None:
+    """Keep what later records need: a request by its call id, a sub-agent by the id that its result states."""
+    if part.kind is Kind.TOOL_REQUEST and part.call:
+        reading.calls[part.call] = Call(native_id, part.tool, part.starts)
+    result = record.value.get("toolUseResult") if call else None
+    if call and isinstance(result, dict) and isinstance(agent := result.get("agentId"), str):
+        reading.agents[agent] = (call.agent or f"agent-{agent}", part.call)
+
+
+def _event(reading: Reading, record: Record, part: Part, call: Call | None, *, last: bool) -> PendingEvent:
+    content, text_form = text.storable(part.content)
+    return PendingEvent(
+        kind=part.kind,
+        actor_kind=part.by,
+        actor=_actor(record, part, call),
+        content=content,
+        payload=_payload(reading, record, part, last=last) or None,
+        type=SUMMARY if record.value.get("isCompactSummary") is True else part.type,
+        correlation=text.name(part.call, ""),
+        claimed_at=text.when(record.value.get("timestamp")),
+        locator=f"{record.place}:{part.index}",
+        text_form=text_form,
+    )
+
+
+def _actor(record: Record, part: Part, call: Call | None) -> str:
+    if part.kind is Kind.TOOL_RESPONSE:
+        return call.tool if call else "tool"
+    if part.by is ActorKind.HUMAN:
+        return HUMAN
+    if part.by is ActorKind.SYSTEM:
+        return CLIENT
+    return (record.agent if record.value["type"] == "assistant" else "") or AGENT
+
+
+def _payload(reading: Reading, record: Record, part: Part, *, last: bool) -> dict[str, Any]:
+    payload = dict(part.payload)
+    if record.agent:
+        payload["agent"] = {"id": record.agent_id, "call": record.group}
+    if record.value["type"] == "assistant" and isinstance(record.message, dict):
+        payload |= _made_by(reading, record, last=last)
+    if part.kind is Kind.TOOL_RESPONSE and (
+        short := claude_blocks.short_values(record.value.get("toolUseResult"), part.content)
+    ):
+        payload["result"] = short
+    stamp = record.value.get("timestamp")
+    if isinstance(stamp, str) and text.when(stamp) is None:
+        payload["timestamp"] = stamp
+    return payload
+
+
+def _made_by(reading: Reading, record: Record, *, last: bool) -> dict[str, Any]:
+    """The message that a block is of, its model, and its usage on the message's last block only.
+
+    A message that was cut by the end of one snapshot has usage on two of its events after the next:
+    who sums takes one for each `message`, the later.
+    """
+    message, made = record.message, {}
+    for key, name in (("id", "message"), ("model", "model")):
+        if isinstance(message.get(key), str):
+            made[name] = message[key]
+    if last and message.get("usage") and reading.last_line.get(made.get("message", ""), 0) <= record.line:
+        made["usage"] = message["usage"]
+    return made
+
+
+def _system(reading: Reading, document: lines.Document) -> Iterator[Item]:
+    value, subtype = document.value, document.value.get("subtype")
+    if subtype not in ("compact_boundary", "microcompact_boundary", "local_command"):
+        yield Ignored(_kind("system", subtype), document.line)
+        return
+    record = _own(reading, document)
+    words = value.get("content") if isinstance(value.get("content"), str) else ""
+    if subtype == "local_command":
+        yield from _message(reading, record._replace(value=value | {"isMeta": True}, message=words))
+        return
+    part = Part(0, Kind.MARKER, words or subtype, ActorKind.SYSTEM, _metadata(value), type=MICROCOMPACTION)
+    if subtype == "compact_boundary":
+        part.type = SUBAGENT_COMPACTION if record.agent else COMPACTION
+    yield from _greet(reading, record, [])
+    known = reading.sessions[record.session]
+    yield _read(reading, known, record, part, last=True)
+    if part.type == COMPACTION:
+        known.boundary = known.last
+
+
+def _metadata(value: dict[str, Any]) -> dict[str, Any]:
+    keys = ("compactMetadata", "microcompactMetadata", "logicalParentUuid")
+    return {key: value[key] for key in keys if value.get(key) is not None}
+
+
+def _summary(known: Known, record: Record, found: list[Part], before: str) -> Item:
+    """The summary written at a compaction: a section up to the boundary, or up to what stood before it."""
+    end, known.boundary = known.boundary or before, ""
+    if not end:
+        return Noted(record.line, "a summary of events that this file does not hold; it stays an event")
+    prose = "\n".join(part.content for part in found)
+    known.compactions += 1
+    return ReadSection(
+        session=record.session,
+        to_id=end,
+        prose=text.storable(prose)[0],
+        line=record.line,
+        title=_gist(prose),
+        rolling=known.compactions > 1,
+    )
+
+
+def _gist(prose: str) -> str:
+    """A title out of the summary's own words: what it gives as the request, else its first line."""
+    found = _GIST.search(prose)
+    return text.storable(text.first_line(found.group(1) if found else prose))[0]

@@ -1,0 +1,55 @@
+"""Text of a source made fit to be stored: contents escaped where no database takes them, names cut to length.
+
+Guarantees: an escaped content is marked so and can be restored; two different names stay different
+when they are cut; a time is aware or None, never guessed.
+"""
+
+import json
+from datetime import datetime
+from typing import Any
+
+from chronicle import canonical
+from chronicle.envelope import MAX_NAME
+
+TITLE = 80
+
+
+def storable(content: str) -> tuple[str, str]:
+    """Return a content and its text form: as it is and "plain", or escaped and "escaped"."""
+    if canonical.unstorable(content) is None:
+        return content, "plain"
+    return canonical.escape_text(content), "escaped"
+
+
+def name(text: Any, otherwise: str) -> str:
+    """Return a name fit for an actor, a type or a correlation; `otherwise` for what is no text or blank."""
+    if not isinstance(text, str) or not text.strip():
+        return otherwise
+    fit = canonical.escape_text(text) if canonical.unstorable(text) is not None else text
+    if len(fit) <= MAX_NAME:
+        return fit
+    return f"{fit[: MAX_NAME - 18]}…{canonical.sha256(fit.encode())[:16]}"
+
+
+def when(text: Any) -> datetime | None:
+    """Return an ISO time with a zone, or None: a time without one is not a moment."""
+    if not isinstance(text, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment if moment.tzinfo is not None and moment.utcoffset() is not None else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def readable(value: Any, *, ordered: bool = False) -> str:
+    """Return a value as JSON that a person reads: characters as they are, keys in the source's order or sorted."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=ordered)
+
+
+def first_line(text: str) -> str:
+    """Return the first line with words on it, at most TITLE characters, cut at a word."""
+    line = next((" ".join(line.split()) for line in text.splitlines() if line.strip()), "")
+    if len(line) <= TITLE:
+        return line
+    return line[: TITLE - 1].rsplit(" ", 1)[0] + "…"
