@@ -103,7 +103,7 @@ _HOOKS: dict[str, Any] = {
 
 
 def decoder(*, strict: bool = True) -> json.JSONDecoder:
-    """Return a decoder that refuses what `parse` refuses, but for depth; not strict, it takes raw control characters."""
+    """Return a decoder that refuses what `parse` refuses, but for depth; not strict takes raw control characters."""
     return json.JSONDecoder(strict=strict, **_HOOKS)
 
 
