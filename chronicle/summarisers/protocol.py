@@ -59,7 +59,8 @@ class Draft:
 class Summariser(Protocol):
     """Draws prose. Raises SummaryFailed when it has none; may be asynchronous (then only `afold` takes it)."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def section(self, span: Span) -> Draft | Awaitable[Draft]: ...
 

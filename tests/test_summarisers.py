@@ -1,0 +1,109 @@
+"""Summarisers: titles and answers."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from chronicle.errors import InvalidPolicy, SummaryFailed
+from chronicle.summarisers import nothing_public, summariser_named
+from chronicle.summarisers.answer import Answer, cut_title, fallback_rollup_title, fallback_title, parse_answer
+from chronicle.summarisers.constant import Constant
+from chronicle.summarisers.protocol import Child, Span
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+@pytest.mark.promise("S36")
+def test_the_first_line_is_the_title_where_title_and_body_have_words() -> None:
+    answer = parse_answer("TITLE: A table for four\n\nThey asked.\nIt was booked.\n", fallback="2026")
+    assert answer == Answer("A table for four", "They asked.\nIt was booked.")
+
+
+@pytest.mark.promise("S36")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Title: A table\nThey asked.",
+        "title: A table\nThey asked.",
+        "TITLE:\nThey asked.",
+        "TITLE:   \nThey asked.",
+        "TITLE: A table",
+        "TITLE: A table\n   \n",
+        "They asked.\nTITLE: A table\nIt was booked.",
+    ],
+)
+def test_otherwise_the_whole_answer_is_the_prose_under_the_fallback(text: str) -> None:
+    assert parse_answer(text, fallback="2026") == Answer("2026", text.strip())
+
+
+@pytest.mark.promise("DA4", "DA9")
+@pytest.mark.parametrize("text", [None, "", "  \n\t", "\u200b\ufeff", 7, b"prose", ["prose"]])
+def test_an_answer_without_words_is_refused(text: object) -> None:
+    with pytest.raises(SummaryFailed, match="nothing was stored"):
+        parse_answer(text, fallback="2026")
+
+
+@pytest.mark.promise("S37")
+def test_a_title_is_cut_to_eighty_characters_not_bytes() -> None:
+    assert cut_title("é" * 80) == "é" * 80
+    assert cut_title("é" * 81) == "é" * 79 + "…"
+    assert len(parse_answer(f"TITLE: {'x' * 500}\nbody", fallback="").title) == 80
+    assert len(parse_answer("body", fallback="x" * 500).title) == 80
+
+
+@pytest.mark.promise("S38")
+def test_the_fallback_title_is_the_time_of_the_span() -> None:
+    east = datetime(2026, 3, 1, 10, 5, tzinfo=timezone(timedelta(hours=1)))
+    assert fallback_title(east, at("2026-03-01 09:40")) == "2026-03-01 09:05–09:40 UTC"
+    assert fallback_title(None, None) == "Untitled span"
+
+
+@pytest.mark.promise("S38")
+def test_a_span_over_midnight_shows_both_dates_and_half_a_span_its_one_time() -> None:
+    assert fallback_title(at("2026-03-01 23:50"), at("2026-03-02 00:10")) == "2026-03-01 23:50 – 2026-03-02 00:10 UTC"
+    assert fallback_title(at("2026-03-02 00:10"), at("2026-03-01 23:50")) == "2026-03-01 23:50 – 2026-03-02 00:10 UTC"
+    assert fallback_title(None, at("2026-03-02 00:10")) == "2026-03-02 00:10 UTC"
+
+
+@pytest.mark.promise("S39")
+def test_the_fallback_title_of_a_rollup_is_first_date_to_last_date() -> None:
+    days = [
+        Child("a", "p", 1, at("2026-03-01 09:00"), at("2026-03-01 10:00")),
+        Child("b", "p", 1, at("2026-03-04 09:00"), at("2026-03-05 10:00")),
+    ]
+    assert fallback_rollup_title(days) == "2026-03-01 – 2026-03-05"
+    assert fallback_rollup_title(days[:1]) == "2026-03-01"
+
+
+@pytest.mark.promise("S39")
+def test_without_dates_a_rollup_is_titled_by_its_first_and_last_section() -> None:
+    assert fallback_rollup_title([Child(name, "p", 1) for name in ("Asked", "Looked", "Booked")]) == "Asked – Booked"
+    assert fallback_rollup_title([Child("", "p", 1)]) == "Untitled span"
+    assert len(fallback_rollup_title([Child("x" * 80, "p", 1), Child("y" * 80, "p", 1)])) == 80
+
+
+def test_a_summariser_is_found_by_its_name() -> None:
+    assert summariser_named("outline").name == "outline"
+
+
+def test_the_model_summariser_says_that_it_is_not_here_yet() -> None:
+    with pytest.raises(InvalidPolicy, match="not in this version yet; use outline"):
+        summariser_named("model")
+    with pytest.raises(InvalidPolicy, match="'oracle' is none of outline"):
+        summariser_named("oracle")
+
+
+@pytest.mark.promise("K26")
+def test_a_span_without_public_content_has_a_fixed_marked_text() -> None:
+    draft = nothing_public()
+    assert draft == nothing_public() == summariser_named("outline").section(Span(()))
+    assert draft.prose.startswith("[") and draft.prose.endswith("]")
+    assert draft.title
+    assert draft.model == "" and draft.pins == ()
+
+
+def test_the_constant_summariser_says_the_same_of_everything() -> None:
+    assert Constant().section(Span(())) == Constant().rollup([])
+    assert Constant(prose="x").section(Span(())).prose == "x"
