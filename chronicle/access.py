@@ -1,0 +1,34 @@
+"""The only door from a user to logs: it raises, it never returns None.
+
+Guarantees: a superuser sees every log, anyone else those of the owners granted to them or to a group
+of theirs; a log that is not theirs and one that does not exist raise the same LogNotFound.
+"""
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
+from django.db.models import Q, QuerySet
+
+from chronicle.errors import LogNotFound
+from chronicle.models import Grant, Log
+
+
+def granted_owners(user: User) -> QuerySet[Grant, str]:
+    """Return the owners whose logs the user, or a group of the user's, was granted."""
+    grants = Grant.objects.filter(Q(user=user) | Q(group__user=user))
+    return grants.values_list("owner", flat=True).distinct()
+
+
+def visible_logs(user: AbstractBaseUser | AnonymousUser) -> QuerySet[Log]:
+    """Return the logs this user may see; the scope is inside the query."""
+    if not isinstance(user, User) or not user.is_active:
+        return Log.objects.none()
+    if user.is_superuser:
+        return Log.objects.all()
+    return Log.objects.filter(owner__in=granted_owners(user))
+
+
+def log_for(user: AbstractBaseUser | AnonymousUser, public_id: str) -> Log:
+    """Return the log, or raise LogNotFound: unknown and not yours are one answer."""
+    found = visible_logs(user).filter(public_id=public_id).first()
+    if found is None:
+        raise LogNotFound
+    return found
