@@ -22,7 +22,7 @@ class SubstringRetriever:
 
     def retrieve(self, edition: Edition, query: str, *, limit: int = 20) -> list[ProseView]:
         needle = query.casefold()
-        found = []
+        found: list[ProseView] = []
         for section in current_sections(edition).filter(anchor__level=0).order_by("-anchor__from_seq").iterator():
             if len(found) >= limit:
                 break

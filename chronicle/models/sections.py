@@ -47,7 +47,7 @@ class Policy(Record):
     max_events_per_section = models.PositiveIntegerField(default=400)
     rollup_threshold = models.PositiveIntegerField(default=12)
     rollup_batch = models.PositiveIntegerField(default=8)
-    summariser = models.CharField(max_length=60, default="outline")
+    summariser = models.CharField(max_length=200, blank=True)  # "": the site's own, settings.SUMMARISER
     model = models.CharField(max_length=200, blank=True)
     prompt = models.CharField(max_length=200, blank=True)
     max_recent = models.PositiveIntegerField(default=8)
@@ -213,11 +213,15 @@ class RollupSource(Record):
 
 
 class FoldPosition(models.Model):
-    """How far a fold has read a log; moved in the transaction that writes the fold's state."""
+    """How far a fold has read a log; moved in the transaction that writes the fold's state.
+
+    `seen_seq` is the log's last seq when the fold last looked and had no more to do: no new event, no work.
+    """
 
     log = models.ForeignKey(Log, models.PROTECT, related_name="positions")
     fold = models.CharField(max_length=100)
     seq = models.BigIntegerField(default=0)
+    seen_seq = models.BigIntegerField(default=0)
 
     class Meta:
         constraints = [models.UniqueConstraint(name="position_once", fields=["log", "fold"])]

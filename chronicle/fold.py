@@ -1,0 +1,256 @@
+"""ChronicleFold: closed units become sections; and `consolidate`, which runs it and rolls up after.
+
+Guarantees: anchors are a pure function of log and policy; a summariser is called with no transaction
+open; a unit that fails is kept with its next try and ends the run there, so sections stay in order; a
+unit with no public content gets a fixed text and no call; log lines carry ids and ranges, no prose.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from django.db import transaction
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from chronicle import audit, drawing, failures, policies, rollups, sections
+from chronicle.envelope import StoredEvent
+from chronicle.errors import ChronicleError, Superseded, UnknownSection
+from chronicle.log import read
+from chronicle.models import Edition, FoldPosition, Log, Origin, Section, UnitFailure
+from chronicle.projector import GENERATIVE, Fence, Prepared, Projector
+from chronicle.sections import NewSection
+from chronicle.spans import span_of
+from chronicle.summarisers import summariser_named
+from chronicle.summarisers.answer import cut_title, fallback_title
+from chronicle.summarisers.outline import nothing_public
+from chronicle.summarisers.protocol import Draft, Span, Summariser
+from chronicle.units import Unit, closed_units, iter_units
+
+logger = logging.getLogger(__name__)
+
+NAME = "chronicle"
+UNITS_A_BATCH = 25
+TRIES_BEFORE_CLOSING = 5
+WITHOUT_SUMMARY = "This stretch was closed without a summary after {attempts} failed attempts. Its events are below."
+
+
+class Consolidated(NamedTuple):
+    """What a run did. `wasted_tokens`: draws that another worker made superfluous. `through`: see K19 in promises."""
+
+    log: str
+    sections: int
+    rollups: int
+    failed: int
+    through: int
+    wasted_tokens: int = 0
+
+
+class Forecast(NamedTuple):
+    """What a run would do: sections to draw, rollups at least, model calls and an estimate of their tokens."""
+
+    log: str
+    sections: int
+    rollups: int
+    calls: int
+    tokens: int
+    through: int
+
+
+class Drawn(NamedTuple):
+    """One unit's words, or the error that kept them away."""
+
+    unit: Unit
+    summariser: str
+    draft: Draft | Exception
+
+
+class ChronicleFold:
+    """Draws level-0 sections of one edition. `summariser` overrides what the policy names."""
+
+    name = NAME
+    determinism = GENERATIVE
+
+    def __init__(
+        self, edition: Edition, *, summariser: Summariser | None = None, made_by: str = "", limit: int = UNITS_A_BATCH
+    ) -> None:
+        self.edition = edition
+        self.written: list[Section] = []
+        self.failed = 0
+        self.drawn_tokens = 0
+        self._summariser = summariser
+        self._made_by = made_by
+        self._limit = limit
+        self._rows = policies.rows(edition.log)
+
+    def check(self) -> None:
+        """Refuse an asynchronous summariser before anything is read or called."""
+        named = {policies.summariser_name(row) for row in self._rows}
+        for summariser in [self._summariser] if self._summariser else map(summariser_named, named):
+            drawing.refuse_asynchronous(summariser)
+
+    def since(self, position: int) -> int:
+        """Go on after the last anchor; imports may have moved it past the position."""
+        return max(position, sections.consolidated_through(self.edition))
+
+    def prepare(self, events: Sequence[StoredEvent]) -> drawing.Steps[Prepared]:
+        """Draw the closed units of `events`, in order, up to the first that fails or still waits."""
+        since = events[0].seq - 1
+        units = closed_units(events, policies.for_units(self._rows), since_seq=since)
+        drawn: list[Drawn] = []
+        for unit in units[: self._limit]:
+            if failures.waits(self.edition, 0, unit.from_seq, unit.to_seq):
+                return Prepared(drawn[-1].unit.to_seq if drawn else since, drawn, stop=True)
+            span = span_of(events[unit.from_seq - since - 1 : unit.to_seq - since])
+            name, draft = yield from self._draw(unit, span)
+            drawn.append(Drawn(unit, name, draft))
+            if isinstance(draft, Exception):
+                return Prepared(drawn[-2].unit.to_seq if len(drawn) > 1 else since, drawn, stop=True)
+            self.drawn_tokens += (draft.tokens_in or 0) + (draft.tokens_out or 0)
+        return Prepared(drawn[-1].unit.to_seq if drawn else since, drawn)
+
+    def _draw(self, unit: Unit, span: Span) -> drawing.Steps[tuple[str, Draft | Exception]]:
+        if not span.said:
+            return "fixed", nothing_public()
+        row = policies.at(self._rows, unit.to_seq)
+        summariser = self._summariser or summariser_named(policies.summariser_name(row))
+        draft = yield lambda: summariser.section(span)
+        if isinstance(draft, Draft) and not draft.title.strip():
+            draft = replace(draft, title=fallback_title(span.began, span.ended))
+        assert draft is not None  # noqa: S101 - the driver answers every draw
+        return summariser.name, draft
+
+    def apply(self, work: Sequence[Drawn]) -> None:
+        """Write anchors, sections and pins, or the failure of the last; a replayed unit keeps its row."""
+        for unit, name, draft in work:
+            if isinstance(draft, Exception):
+                failures.keep(self.edition, 0, unit.from_seq, unit.to_seq, draft)
+                self.failed += 1
+                logger.warning("log %s: unit %s-%s failed", self.edition.log_id, unit.from_seq, unit.to_seq)
+                continue
+            new = self._new(unit, name, draft)
+            self.written.append(sections.append(self.edition, new))
+            failures.clear(self.edition, 0, unit.from_seq, unit.to_seq)
+            logger.info("log %s: section %s drawn by %s", self.edition.log_id, new.ref, name)
+
+    def _new(self, unit: Unit, name: str, draft: Draft) -> NewSection:
+        return NewSection(
+            from_seq=unit.from_seq,
+            to_seq=unit.to_seq,
+            unit_seq=unit.unit_seq,
+            kind=str(unit.kind),
+            event_count=unit.event_count,
+            title=cut_title(draft.title),
+            prose=draft.prose,
+            summariser=name,
+            model=draft.model,
+            prompt_digest=draft.prompt_digest,
+            tokens_in=draft.tokens_in,
+            tokens_out=draft.tokens_out,
+            made_by=self._made_by,
+            pins=draft.pins,
+        )
+
+
+def consolidate(
+    log: Log, *, fence: Fence | None = None, summariser: Summariser | None = None, made_by: str = "system"
+) -> Consolidated:
+    """Draw every closed unit of the log, then roll up until nothing is due. Raises LeaseLost from the fence."""
+    fold, projector = _projector(log, fence, summariser, made_by)
+    wasted = 0
+    try:
+        projector.catch_up()
+    except Superseded:
+        wasted = fold.drawn_tokens
+        logger.info("log %s: another worker was first; %s tokens wasted", log.pk, wasted)
+        if fence is not None:
+            fence_outside(fence)
+    rolled = rollups.roll_up(fold.edition, fence=fence, summariser=summariser, made_by=made_by)
+    return _finish(log, fold, rolled, wasted, made_by)
+
+
+async def aconsolidate(
+    log: Log, *, fence: Fence | None = None, summariser: Summariser | None = None, made_by: str = "system"
+) -> Consolidated:
+    """As `consolidate`, for synchronous and asynchronous summarisers."""
+    from asgiref.sync import sync_to_async
+
+    fold, projector = await sync_to_async(_projector)(log, fence, summariser, made_by)
+    await projector.acatch_up()
+    rolled = await rollups.aroll_up(fold.edition, fence=fence, summariser=summariser, made_by=made_by)
+    return await sync_to_async(_finish)(log, fold, rolled, 0, made_by)
+
+
+def fence_outside(fence: Fence) -> None:
+    """Check the lease in a transaction of its own: raises LeaseLost when it is gone."""
+    with transaction.atomic():
+        fence()
+
+
+def _projector(
+    log: Log, fence: Fence | None, summariser: Summariser | None, made_by: str
+) -> tuple[ChronicleFold, Projector]:
+    log.refresh_from_db()
+    fold = ChronicleFold(sections.current_edition(log), summariser=summariser, made_by=made_by)
+    return fold, Projector(log, [fold], fence=fence)
+
+
+def _finish(log: Log, fold: ChronicleFold, rolled: rollups.RolledUp, wasted: int, made_by: str) -> Consolidated:
+    through = sections.consolidated_through(fold.edition)
+    done = Consolidated(
+        log.public_id, len(fold.written), len(rolled.made), fold.failed + rolled.failed, through, wasted
+    )
+    with transaction.atomic():
+        if fold.written or rolled.made:
+            made = [section.ref for section in (*fold.written, *rolled.made)]
+            audit.record(made_by, "chronicle.consolidated", log.public_id, through=through, made=made[:1000])
+        FoldPosition.objects.update_or_create(log=log, fold=NAME, defaults={"seen_seq": log.last_seq})
+    return done
+
+
+def forecast(log: Log) -> Forecast:
+    """Say what `consolidate` would draw, in calls and estimated tokens, without drawing or writing a section."""
+    edition = sections.current_edition(log)
+    rows = policies.rows(log)
+    since = sections.consolidated_through(edition)
+    units = list(iter_units(read(log, since_seq=since), policies.for_units(rows), since_seq=since))
+    tokens = 0
+    if units:
+        found = log.events.filter(seq__gt=since, seq__lte=units[-1].to_seq, audience="").exclude(kind="bookkeeping")
+        tokens = -(-(found.aggregate(total=Coalesce(Sum("size"), 0))["total"]) // 4)
+    rolls = rollups.forecast(edition, [(unit.from_seq, unit.to_seq) for unit in units], rows)
+    calls = sum(1 for unit in units if unit.public_count) + rolls
+    return Forecast(log.public_id, len(units), rolls, calls, tokens, since)
+
+
+def due_logs() -> QuerySet[Log]:
+    """Return logs with events that no fold has looked at, or with a failed unit whose wait is over."""
+    seen = FoldPosition.objects.filter(log=OuterRef("pk"), fold=NAME).values("seen_seq")[:1]
+    again = UnitFailure.objects.filter(next_try__lte=timezone.now(), edition__state="current").values("edition__log")
+    found = Log.objects.annotate(seen=Coalesce(Subquery(seen), 0))
+    return found.filter(Q(last_seq__gt=F("seen")) | Q(pk__in=again)).order_by("pk")
+
+
+def close_without_summary(failure: UnitFailure, *, by: str) -> Section:
+    """Write a section that says there is no summary, after TRIES_BEFORE_CLOSING failed attempts at its unit.
+
+    It is marked as such and never given to a rollup as if it were a summary. Raises ChronicleError.
+    """
+    if failure.level or failure.attempts < TRIES_BEFORE_CLOSING:
+        raise ChronicleError(f"A unit may be closed without summary after {TRIES_BEFORE_CLOSING} failed attempts.")
+    edition = failure.edition
+    since = sections.consolidated_through(edition)
+    events = list(read(edition.log, since_seq=since, upto_seq=failure.to_seq))
+    units = closed_units(events, policies.for_units(policies.rows(edition.log)), since_seq=since)
+    if not units or (units[0].from_seq, units[0].to_seq) != (failure.from_seq, failure.to_seq):
+        raise UnknownSection(f"Unit {failure.from_seq}-{failure.to_seq} is not the next one to be closed.")
+    words = WITHOUT_SUMMARY.format(attempts=failure.attempts)
+    fold = ChronicleFold(edition, made_by=by)
+    new = fold._new(units[0], "", Draft("Closed without summary", words))
+    with transaction.atomic():
+        section = sections.append_new(edition, replace(new, origin=Origin.CLOSED_WITHOUT_SUMMARY))
+        failures.clear(edition, 0, failure.from_seq, failure.to_seq)
+        audit.record(by, "section.closed_without_summary", edition.log.public_id, section=section.ref)
+    return section

@@ -1,0 +1,168 @@
+"""Rollups: the oldest sections of a level become one entry a level up, at every level, until nothing is due.
+
+Guarantees: which sections are rolled is decided by `cover` from ranges alone; a rollup reads its
+children's prose, never raw events, and this is the one summary of summaries; insert and stamp are one
+step; a draw that fails writes nothing, stamps nothing, keeps its next try and holds no other batch back.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from django.db import transaction
+
+from chronicle import drawing, failures, policies, sections
+from chronicle.cover import Batch, Entry, due_rollups, next_rollup, rolled
+from chronicle.errors import Superseded
+from chronicle.models import Anchor, AnchorKind, Edition, Policy, RollupSource, Section
+from chronicle.projector import Fence
+from chronicle.sections import NewSection, current_sections
+from chronicle.spans import children_of
+from chronicle.summarisers import summariser_named
+from chronicle.summarisers.answer import cut_title, fallback_rollup_title
+from chronicle.summarisers.outline import nothing_public
+from chronicle.summarisers.protocol import Draft, Summariser
+
+logger = logging.getLogger(__name__)
+
+
+class RolledUp(NamedTuple):
+    """What a run made, oldest first, and how many batches failed."""
+
+    made: tuple[Section, ...]
+    failed: int
+
+
+def roll_up(
+    edition: Edition, *, fence: Fence | None = None, summariser: Summariser | None = None, made_by: str = "system"
+) -> RolledUp:
+    """Roll up until nothing is due. Raises TypeError for an asynchronous summariser, LeaseLost from the fence."""
+    return drawing.run(_Rolling(edition, fence, summariser, made_by).steps())
+
+
+async def aroll_up(
+    edition: Edition, *, fence: Fence | None = None, summariser: Summariser | None = None, made_by: str = "system"
+) -> RolledUp:
+    """As `roll_up`, awaiting draws."""
+    from asgiref.sync import sync_to_async
+
+    rolling = await sync_to_async(_Rolling)(edition, fence, summariser, made_by)
+    return await drawing.arun(rolling.steps())
+
+
+def forecast(edition: Edition, coming: Sequence[tuple[int, int]], rows: list[Policy]) -> int:
+    """Return how many rollups will be due once level-0 sections over `coming` are there."""
+    cover = [*cover_entries(edition), *(Entry(0, first, last) for first, last in coming)]
+    policy, count = policies.for_rollups(rows[-1]), 0
+    while (batch := next_rollup(cover, policy)) is not None:
+        cover, count = rolled(cover, batch), count + 1
+    return count
+
+
+def cover_entries(edition: Edition) -> list[Entry]:
+    """Return the cover as ranges, oldest first; no prose is read."""
+    found = Anchor.objects.filter(edition=edition, rolled_up_into__isnull=True).order_by("from_seq")
+    return [Entry(*row) for row in found.values_list("level", "from_seq", "to_seq")]
+
+
+def stale_rollups(edition: Edition) -> set[int]:
+    """Return the ids of current rollup sections that read a generation which is superseded by now."""
+    found = RollupSource.objects.filter(
+        section__anchor__edition=edition,
+        section__anchor__level__gte=1,
+        section__superseded_by__isnull=True,
+        source__superseded_by__isnull=False,
+    )
+    return set(found.values_list("section_id", flat=True))
+
+
+class _Rolling:
+    """One run over one edition."""
+
+    def __init__(self, edition: Edition, fence: Fence | None, summariser: Summariser | None, made_by: str) -> None:
+        self._edition = edition
+        self._fence = fence
+        self._made_by = made_by
+        row = policies.rows(edition.log)[-1]
+        self._policy = policies.for_rollups(row)
+        self._summariser = summariser or summariser_named(policies.summariser_name(row))
+        self._passed_over: set[str] = set()
+        self._failures = 0
+
+    def steps(self) -> drawing.Steps[RolledUp]:
+        made: list[Section] = []
+        cover = cover_entries(self._edition)
+        while (batch := self._next(cover)) is not None:
+            children = self._children(batch)
+            draft = yield from self._draw(children)
+            if isinstance(draft, Exception):
+                self._fail(batch, draft)
+                continue
+            try:
+                made.append(self._write(batch, children, draft))
+                cover = rolled(cover, batch)
+            except Superseded as error:
+                logger.info("log %s: rollup %s superseded: %s", self._edition.log_id, batch.rollup.name, error)
+                self._passed_over.add(batch.rollup.name)
+                cover = cover_entries(self._edition)
+        return RolledUp(tuple(made), self._failures)
+
+    def _next(self, cover: list[Entry]) -> Batch | None:
+        for batch in due_rollups(cover, self._policy):
+            slot = batch.rollup
+            waits = failures.waits(self._edition, slot.level, slot.from_seq, slot.to_seq)
+            if slot.name not in self._passed_over and not waits:
+                return batch
+        return None
+
+    def _children(self, batch: Batch) -> list[Section]:
+        first, last = batch.entries[0], batch.entries[-1]
+        found = current_sections(self._edition).filter(
+            anchor__level=batch.level, anchor__from_seq__gte=first.from_seq, anchor__to_seq__lte=last.to_seq
+        )
+        return list(found)
+
+    def _draw(self, children: list[Section]) -> drawing.Steps[Draft | Exception | None]:
+        given = children_of(self._edition.log, children)
+        if not given:
+            return nothing_public()
+        draft = yield lambda: self._summariser.rollup(given)
+        if isinstance(draft, Draft) and not draft.title.strip():
+            title = fallback_rollup_title(given[0].began, given[-1].ended)
+            return replace(draft, title=title)
+        return draft
+
+    def _fail(self, batch: Batch, error: Exception) -> None:
+        slot = batch.rollup
+        self._passed_over.add(slot.name)
+        self._failures += 1
+        failures.keep(self._edition, slot.level, slot.from_seq, slot.to_seq, error)
+        logger.warning("log %s: rollup %s failed", self._edition.log_id, slot.name)
+
+    def _write(self, batch: Batch, children: list[Section], draft: Draft | None) -> Section:
+        assert draft is not None  # noqa: S101 - the driver answers every draw
+        slot = batch.rollup
+        new = NewSection(
+            level=slot.level,
+            from_seq=slot.from_seq,
+            to_seq=slot.to_seq,
+            kind=AnchorKind.ROLLUP,
+            event_count=sum(child.anchor.event_count for child in children),
+            title=cut_title(draft.title),
+            prose=draft.prose,
+            summariser=self._summariser.name,
+            model=draft.model,
+            prompt_digest=draft.prompt_digest,
+            tokens_in=draft.tokens_in,
+            tokens_out=draft.tokens_out,
+            made_by=self._made_by,
+            pins=draft.pins,
+        )
+        with transaction.atomic():
+            if self._fence is not None:
+                self._fence()
+            made = sections.append_rollup(self._edition, new, children)
+            failures.clear(self._edition, slot.level, slot.from_seq, slot.to_seq)
+        logger.info("log %s: rollup %s drawn from %s sections", self._edition.log_id, new.ref, len(children))
+        return made
