@@ -57,8 +57,9 @@ class Projector:
     """Runs folds over one log. `fence` is called inside each writing transaction and raises when the lease is lost."""
 
     def __init__(self, log: Log, folds: Iterable[Fold], *, batch_size: int = BATCH, fence: Fence | None = None) -> None:
+        folds = list(folds)
         self._log = log
-        self._folds = {fold.name: fold for fold in (folds := list(folds))}
+        self._folds = {fold.name: fold for fold in folds}
         self._batch_size = batch_size
         self._fence = fence
         if len(self._folds) != len(folds):
