@@ -215,7 +215,7 @@ _SQLITE_OVERLAP = """
 CREATE TRIGGER "protect_chronicle_anchor_overlap" BEFORE INSERT ON "chronicle_anchor"
 WHEN (SELECT to_seq FROM chronicle_anchor WHERE edition_id = NEW.edition_id AND level = NEW.level
       AND from_seq <= NEW.to_seq ORDER BY from_seq DESC LIMIT 1) >= NEW.from_seq
-BEGIN SELECT RAISE(ABORT, 'chronicle_anchor ranges of one level may not overlap'); END
+BEGIN SELECT RAISE(ABORT, 'chronicle_anchor is append-only: ranges of one level may not overlap'); END
 """
 _POSTGRESQL_REFUSE = """
 CREATE OR REPLACE FUNCTION chronicle_refuse() RETURNS trigger LANGUAGE plpgsql AS $$

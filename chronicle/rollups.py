@@ -15,14 +15,13 @@ from django.db import transaction
 from chronicle import drawing, failures, policies, sections
 from chronicle.cover import Batch, Entry, due_rollups, next_rollup, rolled
 from chronicle.errors import Superseded
-from chronicle.models import Anchor, AnchorKind, Edition, Policy, RollupSource, Section
+from chronicle.models import Anchor, AnchorKind, Edition, Event, Log, Origin, Policy, RollupSource, Section
 from chronicle.projector import Fence
 from chronicle.sections import NewSection, current_sections
-from chronicle.spans import children_of
 from chronicle.summarisers import summariser_named
 from chronicle.summarisers.answer import cut_title, fallback_rollup_title
 from chronicle.summarisers.outline import nothing_public
-from chronicle.summarisers.protocol import Draft, Summariser
+from chronicle.summarisers.protocol import Child, Draft, Summariser
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +76,24 @@ def stale_rollups(edition: Edition) -> set[int]:
     return set(found.values_list("section_id", flat=True))
 
 
+def children_of(log: Log, sections: Sequence[Section]) -> list[Child]:
+    """Return what a rollup is drawn from, oldest first; a unit closed without summary has no words to give."""
+    ends = {seq for section in sections for seq in (section.anchor.from_seq, section.anchor.to_seq)}
+    found = Event.objects.filter(log=log, seq__in=ends).values_list("seq", "at", "claimed_at")
+    times = {seq: claimed or at for seq, at, claimed in found}
+    return [
+        Child(
+            section.title,
+            section.prose,
+            section.anchor.event_count,
+            times.get(section.anchor.from_seq),
+            times.get(section.anchor.to_seq),
+        )
+        for section in sections
+        if section.origin != Origin.CLOSED_WITHOUT_SUMMARY
+    ]
+
+
 class _Rolling:
     """One run over one edition."""
 
@@ -129,8 +146,7 @@ class _Rolling:
             return nothing_public()
         draft = yield lambda: self._summariser.rollup(given)
         if isinstance(draft, Draft) and not draft.title.strip():
-            title = fallback_rollup_title(given[0].began, given[-1].ended)
-            return replace(draft, title=title)
+            return replace(draft, title=fallback_rollup_title(given))
         return draft
 
     def _fail(self, batch: Batch, error: Exception) -> None:

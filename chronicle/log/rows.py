@@ -52,7 +52,8 @@ def write(using: str, log_pk: int, source_pk: int | None, events: Iterable[Store
     rows = ((log_pk, source_pk, *_values(event)) for event in events)
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            with cursor.copy(f"COPY chronicle_event ({_NAMES}) FROM STDIN") as copy:
+            statement = f"COPY chronicle_event ({_NAMES}) FROM STDIN"
+            with connection.wrap_database_errors, cursor.copy(statement) as copy:
                 for row in rows:
                     copy.write_row(row)
         else:
