@@ -40,7 +40,8 @@ def keep(edition: Edition, level: int, from_seq: int, to_seq: int, error: Except
 
 def next_try(now: datetime, attempts: int) -> datetime:
     """Return when to try again after so many attempts: 1, 2, 4 … minutes, six hours at most."""
-    return now + min(FIRST_WAIT * 2 ** min(attempts - 1, 20), LONGEST_WAIT)
+    doublings: int = 2 ** min(attempts - 1, 20)
+    return now + min(FIRST_WAIT * doublings, LONGEST_WAIT)
 
 
 def clear(edition: Edition, level: int, from_seq: int, to_seq: int) -> None:

@@ -22,11 +22,9 @@ from chronicle.log import read
 from chronicle.models import Edition, FoldPosition, Log, Origin, Section, UnitFailure
 from chronicle.projector import GENERATIVE, Fence, Prepared, Projector
 from chronicle.sections import NewSection
-from chronicle.summarisers import summariser_named
+from chronicle.summarisers import nothing_public, span_of, summariser_named
 from chronicle.summarisers.answer import cut_title, fallback_title
-from chronicle.summarisers.outline import nothing_public
 from chronicle.summarisers.protocol import Draft, Span, Summariser
-from chronicle.summarisers.span import span_of
 from chronicle.units import Unit, closed_units, iter_units
 
 logger = logging.getLogger(__name__)

@@ -18,9 +18,8 @@ from chronicle.errors import Superseded
 from chronicle.models import Anchor, AnchorKind, Edition, Event, Log, Origin, Policy, RollupSource, Section
 from chronicle.projector import Fence
 from chronicle.sections import NewSection, current_sections
-from chronicle.summarisers import summariser_named
+from chronicle.summarisers import nothing_public, summariser_named
 from chronicle.summarisers.answer import cut_title, fallback_rollup_title
-from chronicle.summarisers.outline import nothing_public
 from chronicle.summarisers.protocol import Child, Draft, Summariser
 
 logger = logging.getLogger(__name__)
