@@ -52,11 +52,8 @@ def _recording(opened: Opened) -> Iterator[Item]:
     yield Ignored("header", 1)
     session = ""
     for document in documents:
-        if (said := lines.unread(document)) is not None:
-            yield said
-        if document.blank:
-            yield Ignored("blank line", document.line)
-        elif not document.reason:
+        yield from lines.said_of(document)
+        if document.value is not None:
             for item in _recorded(session, document):
                 session = item.session if isinstance(item, Read) else session
                 yield item

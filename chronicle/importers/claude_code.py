@@ -92,12 +92,10 @@ class ClaudeCode:
     def read(self, opened: Opened) -> Iterator[Item]:
         """Yield the items of a transcript. Raises BrokenFile only for what is not a regular file."""
         reading = Reading(opened, _last_lines(opened))
-        for document in lines.documents(opened):
-            if (said := lines.unread(document)) is not None:
-                yield said
-            if document.blank:
-                yield Ignored("blank line", document.line)
-            elif not document.reason:
+        for document in lines.documents(opened, lenient=True):
+            if document.value is None or document.invalid is not None:
+                yield from lines.said_of(document)
+            if document.value is not None:
                 yield from _record(reading, document)
         yield from _titles(reading)
 
@@ -181,6 +179,8 @@ def _own(reading: Reading, document: lines.Document) -> Record:
 
 def _session(reading: Reading, value: dict[str, Any]) -> str:
     given = value.get("sessionId")
+    if given == reading.current and given:
+        return reading.current
     if isinstance(given, str) and given.strip():
         reading.current = text.name(given, "")
     elif not reading.current:
@@ -193,7 +193,7 @@ def _native_id(reading: Reading, value: dict[str, Any], document: lines.Document
     """The record's uuid; without one, the digest of its text and which of its equals it is."""
     if isinstance(value.get("uuid"), str) and value["uuid"]:
         return text.name(value["uuid"], "")
-    digest = canonical.sha256(document.text.encode("utf-8", "surrogatepass"))[:32]
+    digest = canonical.sha256(document.data)[:32]
     reading.nameless[digest] = reading.nameless.get(digest, 0) + 1
     return f"#{digest}.{reading.nameless[digest]}"
 

@@ -56,29 +56,25 @@ class PlainEvents:
     def read(self, opened: Opened) -> Iterator[Item]:
         """Yield the items of a file. Raises BrokenFile without a header of version 1 that names its session."""
         found = lines.documents(opened)
-        header = next(found, None)
-        reading = Reading(_session_of(header))
-        assert header is not None  # noqa: S101 - _session_of refuses None
-        yield Ignored("header", header.line)
-        yield Session(reading.session, text.storable(text.first_line(str(header.value.get("title") or "")))[0])
+        header = _header(next(found, None))
+        reading = Reading(text.name(header["session"], ""))
+        yield Ignored("header", 1)
+        yield Session(reading.session, text.storable(text.first_line(str(header.get("title") or "")))[0])
         for document in found:
-            if (said := lines.unread(document)) is not None:
-                yield said
-            if document.blank:
-                yield Ignored("blank line", document.line)
-            elif not document.reason:
+            yield from lines.said_of(document)
+            if document.value is not None:
                 yield from _items(reading, document)
 
 
-def _session_of(header: lines.Document | None) -> str:
-    value = header.value if header else None
+def _header(document: lines.Document | None) -> dict[str, Any]:
+    value = document.value if document else None
     if not isinstance(value, dict) or MARK not in value:
         raise BrokenFile(f'line 1: no header; the first line must be {{"{MARK}": {VERSION}, "session": …}}')
     if type(value[MARK]) is not int or value[MARK] != VERSION:
         raise BrokenFile(f"line 1: version {value[MARK]!r} of the form is not known; {VERSION} is")
     if not isinstance(value.get("session"), str) or not value["session"].strip():
         raise BrokenFile("line 1: the header names no session")
-    return text.name(value["session"], "")
+    return value
 
 
 def _items(reading: Reading, document: lines.Document) -> Iterator[Item]:
@@ -97,7 +93,7 @@ def _event(reading: Reading, value: Any, document: lines.Document) -> Iterator[I
         raise InvalidEvent("not a JSON object")
     _only(value, KEYS)
     session = _text(value, "session") or reading.session
-    native_id = _text(value, "id") or _counted(reading, document.text)
+    native_id = _text(value, "id") or _counted(reading, document.data)
     event = _pending(value, document.place)
     validate(event)
     if session not in reading.since:
@@ -181,8 +177,8 @@ def _audience(value: dict[str, Any]) -> tuple[str, ...]:
     return tuple(given)
 
 
-def _counted(reading: Reading, line: str) -> str:
-    digest = canonical.sha256(line.encode("utf-8", "surrogatepass"))[:32]
+def _counted(reading: Reading, line: bytes) -> str:
+    digest = canonical.sha256(line)[:32]
     reading.counts[digest] = reading.counts.get(digest, 0) + 1
     return f"#{digest}.{reading.counts[digest]}"
 

@@ -13,6 +13,9 @@ from chronicle.envelope import MAX_NAME
 
 TITLE = 80
 
+_AS_GIVEN = json.JSONEncoder(ensure_ascii=False)
+_ORDERED = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
+
 
 def storable(content: str) -> tuple[str, str]:
     """Return a content and its text form: as it is and "plain", or escaped and "escaped"."""
@@ -25,6 +28,8 @@ def name(text: Any, otherwise: str) -> str:
     """Return a name fit for an actor, a type or a correlation; `otherwise` for what is no text or blank."""
     if not isinstance(text, str) or not text.strip():
         return otherwise
+    if len(text) <= MAX_NAME and text.isascii() and text.isprintable():
+        return text
     fit = canonical.escape_text(text) if canonical.unstorable(text) is not None else text
     if len(fit) <= MAX_NAME:
         return fit
@@ -44,7 +49,7 @@ def when(text: Any) -> datetime | None:
 
 def readable(value: Any, *, ordered: bool = False) -> str:
     """Return a value as JSON that a person reads: characters as they are, keys in the source's order or sorted."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=ordered)
+    return (_ORDERED if ordered else _AS_GIVEN).encode(value)
 
 
 def first_line(text: str) -> str:
