@@ -230,7 +230,7 @@ def test_neither_grade_reaches_the_other(edition: Edition) -> None:
 
 @pytest.mark.promise("DA10")
 def test_a_point_question_reads_one_row_and_no_prose(
-    edition: Edition, django_assert_num_queries: Any, django_capture_on_commit_callbacks: Any
+    edition: Edition,
 ) -> None:
     from django.db import connection
     from django.test.utils import CaptureQueriesContext

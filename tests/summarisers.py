@@ -1,0 +1,69 @@
+"""Summarisers for tests: they note what they are given, and fail, block or await as told."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.db import connection
+
+from chronicle.errors import SummaryFailed
+from chronicle.summarisers.protocol import Child, Draft, Span
+
+
+class Noting:
+    """Gives prose made of what it read; `fails` decides by the call's number (from 1) whether it raises."""
+
+    name = "noting"
+
+    def __init__(self, prose: str = "Account", fails: Callable[[int], bool] = lambda _: False) -> None:
+        self.prose, self.fails = prose, fails
+        self.spans: list[Span] = []
+        self.children: list[Sequence[Child]] = []
+        self.in_transaction: list[bool] = []
+        self.calls = 0
+
+    def section(self, span: Span) -> Any:
+        self.spans.append(span)
+        return self._draft(f"{self.prose} of {len(span.said)} events: {span.said[0].content}")
+
+    def rollup(self, children: Sequence[Child]) -> Any:
+        self.children.append(children)
+        return self._draft(f"{self.prose} of {len(children)} sections: {children[0].title}")
+
+    def _draft(self, words: str) -> Draft:
+        self.calls += 1
+        self.in_transaction.append(connection.in_atomic_block)
+        if self.fails(self.calls):
+            raise SummaryFailed(f"no words at call {self.calls}")
+        return Draft(words, words, model="noting-1", tokens_in=10, tokens_out=3)
+
+
+class Giving:
+    """Gives the same answer, whatever it is."""
+
+    name = "giving"
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def section(self, span: Span) -> Any:
+        return self.answer
+
+    def rollup(self, children: Sequence[Child]) -> Any:
+        return self.answer
+
+
+class Awaited:
+    """An asynchronous summariser, which counts its calls."""
+
+    name = "awaited"
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    async def section(self, span: Span) -> Draft:
+        self.calls += 1
+        return Draft("Awaited", f"Awaited words over {len(span.said)} events.")
+
+    async def rollup(self, children: Sequence[Child]) -> Draft:
+        self.calls += 1
+        return Draft("Awaited", f"Awaited words over {len(children)} sections.")
