@@ -8,6 +8,9 @@ fits the database. Anything else is no address of this site, so it is a 404 and 
 import re
 from typing import NamedTuple
 
+from chronicle.errors import UnknownSection
+from chronicle.reading import parse_ref
+
 _NATURAL = r"[1-9][0-9]{0,17}"
 
 
@@ -20,18 +23,18 @@ class SectionId(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "SectionId":
-        """Read `12-31` or `L1:1-320`; anything else raises ValueError."""
-        found = re.fullmatch(rf"(?:L([1-9][0-9]{{0,3}}):)?({_NATURAL})-({_NATURAL})", text)
-        if found is None:
-            raise ValueError(f"{text!r} is no section id; one looks like 12-31 or L1:1-320")
-        return cls(int(found[1] or 0), int(found[2]), int(found[3]))
+        """Read `12-31` or `L1:1-320`; anything else, `12-31#2` too, raises UnknownSection."""
+        level, from_seq, to_seq, generation = parse_ref(text)
+        if generation is not None:
+            raise UnknownSection("An address names a generation as /12-31/2/, not with #.")
+        return cls(level, from_seq, to_seq)
 
     def __str__(self) -> str:
         return f"{f'L{self.level}:' if self.level else ''}{self.from_seq}-{self.to_seq}"
 
 
 class LogIdConverter:
-    regex = "[^/]+"
+    regex = r"[^/\x00]+"
 
     def to_python(self, value: str) -> str:
         return re.sub("~(7E|2F|2E)", lambda found: chr(int(found[1], 16)), value)

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import URLPattern, URLResolver, include, path, register_converter
 
-from chronicle.web import chronicle, converters, events, logs, sections
+from chronicle.web import chronicle, converters, event, events, logs, sections
 
 register_converter(converters.LogIdConverter, "log")
 register_converter(converters.SectionIdConverter, "section")
@@ -15,7 +15,8 @@ register_converter(converters.DigestConverter, "digest")
 _of_a_log: list[URLPattern | URLResolver] = [
     path("", chronicle.chronicle, name="chronicle"),
     path("events/", events.events, name="events"),
-    path("events/<seq:seq>/", events.event, name="event"),
+    path("events/<seq:seq>/", event.event, name="event"),
+    path("events/<seq:seq>/attachments/<digest:digest>/", event.attachment, name="attachment"),
     path("sections/<section:section_id>/", sections.section, name="section"),
     path("sections/<section:section_id>/<seq:number>/", sections.section, name="generation"),
 ]
