@@ -1,14 +1,19 @@
-"""Summarisers: titles and answers."""
+"""Summarisers: titles, answers, and what a span holds."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+from uuid import UUID
 
 import pytest
 
+from chronicle.envelope import StoredEvent
 from chronicle.errors import InvalidPolicy, SummaryFailed
-from chronicle.summarisers import nothing_public, summariser_named
+from chronicle.summarisers import nothing_public, span_of, summariser_named
 from chronicle.summarisers.answer import Answer, cut_title, fallback_rollup_title, fallback_title, parse_answer
 from chronicle.summarisers.constant import Constant
-from chronicle.summarisers.protocol import Child, Span
+from chronicle.summarisers.protocol import Child, Said, Span
+from tests.stored_events import stored
 
 
 def at(text: str) -> datetime:
@@ -107,3 +112,52 @@ def test_a_span_without_public_content_has_a_fixed_marked_text() -> None:
 def test_the_constant_summariser_says_the_same_of_everything() -> None:
     assert Constant().section(Span(())) == Constant().rollup([])
     assert Constant(prose="x").section(Span(())).prose == "x"
+
+
+def dialogue(first: int = 1, ids: int = 1, **fields: Any) -> list[StoredEvent]:
+    """One dialogue, as it would stand in a log from `first` on with other ids than in any other."""
+    request = UUID(int=1000 * ids + 2)
+    events = [
+        stored(first, content="A table for four?"),
+        stored(first + 1, kind="tool_request", actor_kind="agent", actor="concierge", content="find", correlation="c"),
+        stored(first + 2, kind="tool_response", actor_kind="system", actor="find", content="T-19", causation=request),
+        stored(first + 3, kind="message", actor_kind="agent", actor="concierge", content="T-19 is free."),
+    ]
+    return [replace(event, event_id=UUID(int=1000 * ids + place), **fields) for place, event in enumerate(events, 1)]
+
+
+@pytest.mark.promise("A47", "K29")
+def test_the_same_dialogue_in_two_logs_gives_the_same_request_without_any_id() -> None:
+    here = span_of(dialogue(first=1, ids=1))
+    there = span_of(dialogue(first=5001, ids=77, digest="f" * 64, idempotency_key="k", salt="s", locator="9:9"))
+    assert here == there
+    assert set(Said.__dataclass_fields__) == {"kind", "actor_kind", "actor", "content", "payload", "answers"}
+    assert set(Span.__dataclass_fields__) == {"said", "began", "ended"}
+    assert not any(str(UUID(int=1000 + place)) in repr(here) for place in range(1, 5))
+
+
+def test_a_response_names_its_request_by_its_place_in_the_span() -> None:
+    assert [said.answers for said in span_of(dialogue()).said] == [None, None, 1, None]
+    by_call = span_of([*dialogue()[:2], stored(3, kind="tool_response", correlation="c")])
+    assert by_call.said[-1].answers == 1
+    assert span_of(dialogue()[2:]).said[0].answers is None
+
+
+@pytest.mark.promise("K25", "DA8")
+def test_bookkeeping_and_markers_are_never_given_to_a_summariser() -> None:
+    books = [stored(5, kind="bookkeeping", type="pin.promoted", content="pin"), stored(6, kind="marker", content="cut")]
+    assert span_of([*books, *dialogue()]) == span_of(dialogue())
+    assert span_of(books) == Span(())
+
+
+@pytest.mark.promise("K26")
+def test_only_what_everyone_may_see_is_given_to_a_summariser() -> None:
+    secret = stored(5, content="for Bo alone", audience=("Bo",), at=at("2031-01-01 00:00"))
+    assert span_of([*dialogue(), secret]) == span_of(dialogue())
+    assert summariser_named("outline").section(span_of([secret])) == nothing_public()
+
+
+def test_a_spans_times_are_those_the_source_claims() -> None:
+    claimed = at("2025-05-05 05:05")
+    span = span_of([stored(1, claimed_at=claimed), stored(2, at=at("2026-06-06 06:06"))])
+    assert (span.began, span.ended) == (claimed, at("2026-06-06 06:06"))

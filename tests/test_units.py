@@ -1,16 +1,15 @@
 """Where units close: bounds, kinds, what counts and what does not."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID
 
 import pytest
 
 from chronicle import canonical
-from chronicle.envelope import Kind, StoredEvent
+from chronicle.envelope import Kind
 from chronicle.errors import InvalidEvent, InvalidPolicy
 from chronicle.units import Unit, UnitCloser, UnitEvent, UnitKind, UnitPolicy, closed_units, iter_units, unit_event
+from tests.stored_events import stored
 
 SCENE = "play/scene.ended"
 ON_SCENES = (UnitPolicy(boundary=(SCENE,)),)
@@ -34,17 +33,6 @@ def messages(first: int, last: int) -> list[UnitEvent]:
 
 def bounds(units: list[Unit]) -> list[tuple[int, int]]:
     return [(unit.from_seq, unit.to_seq) for unit in units]
-
-
-def stored(seq: int, **fields: Any) -> StoredEvent:
-    moment = datetime(2026, 3, 1, tzinfo=UTC)
-    values: dict[str, Any] = {
-        "seq": seq, "event_id": UUID(int=seq), "kind": "message", "actor_kind": "human", "actor": "Ada",
-        "content": "words", "namespace": "chronicle", "type": "message", "schema_version": 1, "payload": "",
-        "causation": None, "correlation": "", "at": moment, "claimed_at": None, "audience": (), "locator": "",
-        "text_form": "plain", "idempotency_key": "", "size": 5, "salt": "", "content_digest": "", "digest": "",
-    }  # fmt: skip
-    return StoredEvent(**{**values, **fields})
 
 
 @pytest.mark.promise("A29", "A30")

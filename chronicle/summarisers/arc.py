@@ -17,6 +17,7 @@ LENGTH = 1500
 LIMITS = ((8, 100), (8, 70), (8, 45), (8, 0), (4, 60), (4, 0))
 BETWEEN = " – "
 
+_ADDRESSED = re.compile(r"^@\S+\s+")
 _QUOTED = re.compile("|".join(f"{opening}([^{opening}{closing}]+){closing}" for opening, closing in MARKS))
 
 
@@ -78,7 +79,8 @@ def _closing(child: Child, limit: int) -> Quote | None:
 
 
 def _repeats(words: str, title: str) -> bool:
-    return words.strip("… ")[:30].casefold() == title.strip("… ")[:30].casefold()
+    words, title = (_ADDRESSED.sub("", text.strip("… ")).casefold() for text in (words, title))
+    return words[:30] == title[:30]
 
 
 def _title(children: Sequence[Child]) -> str:

@@ -18,6 +18,7 @@ from chronicle.summarisers.quotes import Quote, closed, first_words, last_words,
 
 NAME_KEYS = ("tool", "tool_name", "name")
 GIVEN_KEYS = ("command", "cmd", "query", "pattern", "file_path", "path", "url", "description", "prompt", "text")
+ARGUMENT_KEYS = ("arguments", "input", "args", "parameters")
 FAILED = frozenset({"error", "failed", "failure"})
 SHORT_ANSWER = 400
 
@@ -82,24 +83,46 @@ def _object(payload: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def given(request: Said, limit: int) -> Quote | None:
-    """Return a quote of what a tool was given: its chief value where the content holds JSON, else its first words."""
-    content = request.content
-    opening = _OBJECT.match(content)
+def given(call: Call, limit: int) -> Quote | None:
+    """Return a quote of what a tool was given: its chief value where it is JSON, else its first words."""
+    request = call.request
+    if request is None:
+        return None
+    if not request.content.strip() or request.content == call.tool:
+        return _given_in_payload(request.payload, limit)
+    opening = _OBJECT.match(request.content)
     if opening is None:
-        return first_words(content, limit)
-    found = [_VALUES[key].search(content, opening.end() - 1) for key in GIVEN_KEYS]
-    chief = next((one for one in found if one is not None), None) or _ANY_VALUE.search(content, opening.end() - 1)
-    return _quote_value(content, chief.end(), limit) if chief is not None else None
+        return first_words(request.content, limit)
+    return _given_in_json(request.content, opening.end() - 1, limit)
 
 
-def _quote_value(content: str, start: int, limit: int) -> Quote | None:
-    """Quote a JSON text's value up to its end or its first escape, so that it stands in the content as quoted."""
-    plain = _PLAIN.match(content, start)
-    end = plain.end() if plain else start
-    quote = quote_at(content[start:end], 0, limit)
-    escaped = content[end : end + 1] == "\\"
-    return Quote(quote.text, quote.more_before, True) if quote is not None and escaped else quote
+def _given_in_json(content: str, start: int, limit: int) -> Quote | None:
+    """Quote a value up to its end or its first escape, so that it stands in the content as it is quoted."""
+    found = [_VALUES[key].search(content, start) for key in GIVEN_KEYS]
+    chief = next((one for one in found if one is not None), None) or _ANY_VALUE.search(content, start)
+    plain = _PLAIN.match(content, chief.end()) if chief is not None else None
+    quote = quote_at(plain.group(), 0, limit) if plain is not None else None
+    if quote is None or plain is None or content[plain.end() : plain.end() + 1] != "\\":
+        return quote
+    return Quote(quote.text, quote.more_before, True)
+
+
+def _given_in_payload(payload: str, limit: int) -> Quote | None:
+    value = _object(payload)
+    arguments = next((value[key] for key in ARGUMENT_KEYS if value.get(key)), None)
+    if isinstance(arguments, dict):
+        for key in GIVEN_KEYS:
+            if isinstance(chief := arguments.get(key), str) and (quote := first_words(chief, limit)) is not None:
+                return quote
+    texts = sorted(_texts(arguments), key=len, reverse=True)
+    return next((quote for text in texts if (quote := first_words(text, limit)) is not None), None)
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for part in parts for text in _texts(part)]
 
 
 def tool_counts(calls: Sequence[Call]) -> Counter[str]:
@@ -135,6 +158,8 @@ def _answered(made: Sequence[Call]) -> list[str]:
     waiting = sum(call.response is None for call in made)
     if len(made) == 1:
         return ["The call had no answer in this span." if waiting else "The call was answered."]
+    if len(made) == 2 and not waiting:
+        return ["Both calls were answered."]
     if not waiting:
         return [f"All {len(made):,} calls were answered."]
     if waiting == len(made):
@@ -158,11 +183,18 @@ def names_of(calls: Sequence[Call]) -> str:
 def _failed(failed: Sequence[Call], limit: int) -> str:
     count = "1 answer was an error" if len(failed) == 1 else f"{len(failed):,} answers were errors"
     last = failed[-1]
-    quote = first_words(last.response.content, limit) if last.response is not None else None
+    quote = _error_words(last.response, limit) if last.response is not None else None
     if quote is None:
         return f"{count}, from {names_of(failed)}."
     before = "" if len(failed) == 1 else "the last "
     return closed(f"{count}, {before}from {named(last.tool)}: {quote}", quote)
+
+
+def _error_words(response: Said, limit: int) -> Quote | None:
+    if (quote := first_words(response.content, limit)) is not None:
+        return quote
+    texts = _texts(_object(response.payload).get("error"))
+    return first_words(max(texts, key=len), limit) if texts else None
 
 
 def last_answer(calls: Sequence[Call], limit: int) -> Quote | None:

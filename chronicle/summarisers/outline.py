@@ -17,6 +17,7 @@ from chronicle.summarisers.protocol import Child, Draft, Said, Span
 from chronicle.summarisers.quotes import Quote, closed, first_words, listed, named
 from chronicle.summarisers.salience import Weights, candidate
 from chronicle.summarisers.span import nothing_public
+from chronicle.summarisers.titles import best_title
 from chronicle.summarisers.voices import Room, tell
 
 LENGTH = 1200
@@ -74,13 +75,14 @@ def _told(parts: Parts, scale: Scale) -> str:
 
 
 def _people(parts: Parts, weights: Weights, scale: Scale) -> str:
-    return tell(parts.people, weights, scale.people, ends=True) if parts.people else ""
+    return tell(parts.people, weights, scale.people, ends=(0, -1)) if parts.people else ""
 
 
 def _agents(parts: Parts, weights: Weights, scale: Scale) -> str:
     if not parts.spoken:
         return tell(parts.thoughts, weights, scale.agents, verb="thought") if not parts.calls else ""
-    said = [tell(parts.agents, weights, scale.agents)] if parts.agents else []
+    ends = (-1,) if parts.last_is_a_persons else ()
+    said = [tell(parts.agents, weights, scale.agents, ends=ends)] if parts.agents else []
     if parts.notes:
         said.append(_notes(parts.notes, scale.limit))
     return " ".join(said)
@@ -116,7 +118,7 @@ def _names(names: Sequence[str]) -> str:
 
 def _given(calls: Sequence[Call], scale: Scale) -> str:
     """A sentence on what tools were given: what was given most often, then what came last."""
-    asked = [(call.tool, given(call.request, scale.limit)) for call in calls if call.request is not None]
+    asked = [(call.tool, given(call, scale.limit)) for call in calls if call.request is not None]
     told = [f"{named(tool)} with {quote}" for tool, quote in asked if quote is not None]
     distinct = list(dict.fromkeys(told))
     ranked = sorted(distinct, key=lambda words: (-told.count(words), -distinct.index(words)))[: scale.given]
@@ -154,7 +156,7 @@ def _last_words(parts: Parts, limit: int) -> str:
         return f"The last to speak was {named(last.actor)}."
     verb = "asked" if "?" in quotes[-1].text else "said"
     words = closed(f"At the end {named(last.actor)} {verb} {listed([str(quote) for quote in quotes])}", quotes[-1])
-    return f"{words} Nobody answered in this span." if parts.last_is_a_persons else words
+    return f"{words} Nobody answered in this span." if parts.last_is_a_persons and verb == "asked" else words
 
 
 def _closing_quotes(text: str, weights: Weights, limit: int) -> list[Quote]:
@@ -168,28 +170,14 @@ def _closing_quotes(text: str, weights: Weights, limit: int) -> list[Quote]:
 
 def _title(parts: Parts) -> str:
     closing = (parts.last,) if parts.last is not None else ()
-    people = (*parts.people, *(closing if parts.last_is_a_persons else ()))
-    for said in (people, (*parts.agents, *closing), parts.notes):
-        if title := _best_title([one.content for one in said]):
+    for said in ((*parts.people, *parts.agents, *closing), parts.notes):
+        if title := best_title(said):
             return title
-    if parts.calls:
-        return _tool_title(parts.calls)
-    return _best_title([one.content for one in parts.thoughts])
-
-
-def _best_title(texts: Sequence[str]) -> str:
-    """The sentence that weighs most, as a title: cut between words, with an ellipsis where it goes on."""
-    weights = Weights(texts)
-    found = [one for one in (candidate(place, text, weights, MAX_TITLE - 2) for place, text in enumerate(texts)) if one]
-    if not found:
-        return ""
-    best = max(found, key=lambda one: (weights.score(texts[one.position], one.place), -one.position))
-    whole = len(best.quote.text) >= len(texts[best.position][best.place.start : best.place.end].rstrip())
-    return best.quote.text if whole else f"{best.quote.text} …"
+    return _tool_title(parts.calls) if parts.calls else best_title(parts.thoughts)
 
 
 def _tool_title(calls: Sequence[Call]) -> str:
     names = names_of(calls)
-    asked = (given(call.request, MAX_TITLE - 2 - len(names)) for call in calls if call.request is not None)
+    asked = (given(call, MAX_TITLE - 2 - len(names)) for call in calls)
     quote = next((quote for quote in asked if quote is not None), None) if len(names) < MAX_TITLE // 2 else None
     return f"{names}: {quote.text}" if quote is not None else names

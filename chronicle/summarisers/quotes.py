@@ -23,7 +23,7 @@ _ANY_WORD = re.compile(r"\w")
 _SEEN = re.compile(r"\S")
 _LEAD = re.compile(r"[\s>#*+\-–—•|]*(?:\d{1,3}[.)]\s+)?[\s>#*•|]*")
 _LAYOUT = re.compile(r"[\s>#*+\-–—•|`_]*")
-_PLAIN_NAME = re.compile(r"[\w.@/:+-]+(?: [\w.@/:+-]+){0,2}")
+_PLAIN_NAME = re.compile(r"[^\W\d_][\w.@/:+-]*(?: [\w.@/:+-]+){0,2}")
 _ROLES = frozenset({"user", "assistant", "human", "agent", "system", "model", "tool"})
 
 

@@ -12,7 +12,7 @@ from uuid import UUID
 from chronicle.envelope import CONTENT_KINDS, Kind, StoredEvent
 from chronicle.summarisers.protocol import Draft, Said, Span
 
-NOTHING_PUBLIC = "[Nothing public: no event of this span may be shown to everyone.]"
+NOTHING_PUBLIC = "[Nothing to tell: this span holds no content that everyone may see.]"
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class _Requests:
 
 def nothing_public() -> Draft:
     """Return the fixed draft of a span in which nothing is public; no model is asked for it."""
-    return Draft("[nothing public]", NOTHING_PUBLIC)
+    return Draft("[no public content]", NOTHING_PUBLIC)
 
 
 def span_of(events: Iterable[StoredEvent]) -> Span:

@@ -39,12 +39,12 @@ def voices_of(said: Sequence[Said]) -> list[Voice]:
     return [Voice(name, tuple(words)) for name, words in by_name.items()]
 
 
-def tell(said: Sequence[Said], weights: Weights, room: Room, *, verb: str = "said", ends: bool = False) -> str:
-    """Return sentences that quote the speakers; `ends` asks for each one's first and last words before others."""
+def tell(said: Sequence[Said], weights: Weights, room: Room, *, verb: str = "said", ends: tuple[int, ...] = ()) -> str:
+    """Return sentences that quote the speakers; `ends` are the positions (0, -1) of words to quote before others."""
     voices = voices_of(said)
     shown = sorted(voices, key=lambda voice: -len(voice.said))[: room.voices]
     shown = [voice for voice in voices if voice in shown]
-    told = [_voice(voice, weights, room, _share(room.quotes, len(shown), place), verb, ends=ends)
+    told = [_voice(voice, weights, room, _share(room.quotes, len(shown), place), verb, ends)
             for place, voice in enumerate(shown)]  # fmt: skip
     others = [voice for voice in voices if voice not in shown]
     if others:
@@ -57,9 +57,9 @@ def _share(quotes: int, voices: int, place: int) -> int:
     return max(1, quotes // voices + (place < quotes % voices))
 
 
-def _voice(voice: Voice, weights: Weights, room: Room, count: int, verb: str, *, ends: bool) -> str:
+def _voice(voice: Voice, weights: Weights, room: Room, count: int, verb: str, ends: tuple[int, ...]) -> str:
     texts = [said.content for said in voice.said]
-    always = dict.fromkeys([0, len(texts) - 1]) if ends and count > 1 else {}
+    always = dict.fromkeys(place % len(texts) for place in ends)
     picked = pick(texts, weights, count=count, limit=room.limit, always=list(always))
     quotes = [one.quote for one in picked]
     if not quotes:
