@@ -1,6 +1,6 @@
 """What an ingest says about a file: per log what was added, and every line that was refused, with its reason.
 
-Guarantees: records read = records that gave events + ignored + refused; events read = added + replayed +
+Guarantees: records read = those that gave events (or a summary) + ignored + refused; events read = added + replayed +
 refused, log by log. Reasons name lines and ids, never a text of the source.
 """
 
@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from chronicle.importers.protocol import Ignored, Noted, Read, Refused
+from chronicle.importers.protocol import Ignored, Noted, Read, ReadSection, Refused
 
 
 @dataclass(slots=True)
@@ -44,12 +44,18 @@ class FileReport:
     with_events: int = 0
     unread: int = 0
     _place: str = ""
+    _line: int = 0
 
     def count_read(self, read: Read) -> None:
         """Count a record once, however many events it gave."""
         place = read.event.locator.partition(":")[0] if read.seq is None else read.event.locator
         self.with_events += place != self._place
-        self._place = place
+        self._place, self._line = place, read.line
+
+    def count_summary(self, summary: ReadSection) -> None:
+        """Count a record that is a summary and nothing else."""
+        self.with_events += summary.line != self._line
+        self._line = summary.line
 
     def count_ignored(self, ignored: Ignored) -> None:
         self.ignored[ignored.kind] += 1

@@ -144,6 +144,7 @@ def _take(run: Run, item: Item) -> None:
             run.waiting += 1
             run.waiting_bytes += len(item.event.content) + sum(len(blob.data) for blob in item.blobs) + 1000
         case ReadSection():
+            run.report.count_summary(item)
             _pending(run, item.session).summaries.append(item)
         case Session():
             pending = _pending(run, item.id)
