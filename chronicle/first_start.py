@@ -5,8 +5,10 @@ nowhere; the sample is ingested only into a site without any log.
 Refuses, in a sentence: a folder that cannot be written, a database that does not answer.
 """
 
+import contextlib
 import secrets
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 from django.conf import settings
@@ -16,6 +18,7 @@ from django.db import OperationalError, connection
 
 from chronicle import jobs
 from chronicle.errors import CannotStart
+from chronicle.log.database import ALPHABET
 from chronicle.models import Log
 
 SAMPLE = Path(__file__).parent / "sample" / "dinner.jsonl"
@@ -23,10 +26,12 @@ SAMPLE_OWNER = "demo"
 
 
 def folders() -> None:
-    """Make the folders for data, uploads and the SQLite file. Raises CannotStart naming the one that cannot be written."""
+    """Make the folders for data, uploads and the SQLite file. Raises CannotStart naming one that cannot be written."""
     wanted = [Path(settings.DATA_DIR), Path(settings.INGEST_ROOT)]
     if connection.vendor == "sqlite" and not connection.is_in_memory_db():  # type: ignore[attr-defined]
         wanted.append(Path(str(settings.DATABASES["default"]["NAME"])).parent)
+    with contextlib.suppress(OSError):
+        Path(settings.STATIC_ROOT).mkdir(exist_ok=True)  # may stay away: static files are found where they are
     for folder in wanted:
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -34,7 +39,7 @@ def folders() -> None:
                 pass
         except OSError as error:
             raise CannotStart(
-                f"The folder {folder} cannot be written ({error.strerror}); set DATA_DIR (and DATABASE_URL) to one that can."
+                f"The folder {folder} cannot be written ({error.strerror}); set DATA_DIR or DATABASE_URL anew."
             ) from error
 
 
@@ -56,14 +61,14 @@ def first_admin() -> tuple[str, str] | None:
         return None
     taken = set(users.filter(username__startswith="admin").values_list("username", flat=True))
     name = next(name for name in ("admin", *(f"admin{n}" for n in range(2, 1000))) if name not in taken)
-    password = secrets.token_urlsafe(12)
-    users.create_superuser(name, password=password)  # type: ignore[attr-defined]
+    password = "".join(secrets.choice(ALPHABET) for _ in range(16))
+    users.create_superuser(name, password=password)
     return name, password
 
 
 def sample() -> bool:
     """Ingest and consolidate the sample into a site without logs; True when it did."""
-    if not SAMPLE.exists() or Log.objects.exists():
+    if not find_spec("chronicle.ingest") or Log.objects.exists():
         return False
     from chronicle.ingest import ingest_file
 

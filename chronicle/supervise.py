@@ -52,7 +52,7 @@ class Kept:
 
     def start(self) -> None:
         self._started = self._asked = time.monotonic()
-        self._process = subprocess.Popen(
+        self._process = subprocess.Popen(  # noqa: S603 - what to run is ours
             self.program.command,
             cwd=self.program.folder,
             env=self.program.environment,

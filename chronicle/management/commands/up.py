@@ -11,8 +11,7 @@ import os
 import signal
 import socket
 import sys
-from argparse import ArgumentParser
-from collections.abc import Sequence
+from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -33,11 +32,11 @@ ANYWHERE = ("0.0.0.0", "::")  # noqa: S104
 
 class Command(BaseCommand):
     help = "Runs the site on this machine: database, first admin, sample, web server and task cluster. Ctrl-C ends it."
-    requires_system_checks: Sequence[str] = []  # handle runs them, the database's too, once there are tables
+    requires_system_checks: list[str] = []  # handle runs them, the database's too, once there are tables
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (127.0.0.1)")
-        parser.add_argument("--port", default=8000, type=int, help="the port to listen on (8000)")
+        parser.add_argument("--port", default=8000, type=_port, help="the port to listen on (8000)")
         parser.add_argument("--ingest", action="append", default=[], metavar="PATH", help="a file or folder to ingest")
 
     def handle(self, *_: Any, host: str, port: int, ingest: list[str], **__: Any) -> None:
@@ -79,9 +78,9 @@ class Command(BaseCommand):
             supervisor.start()
             if _answers(host, port, stop):
                 self._say(f"The site is at http://{_shown(host)}:{port}/ (Ctrl-C ends it)")
+                supervisor.watch(stop)
             elif not stop.is_set():
-                self._say(f"The site has not answered within {ANSWERS_WITHIN:.0f} s; what it says is above.")
-            supervisor.watch(stop)
+                raise CommandError(f"The site has not answered within {ANSWERS_WITHIN:.0f} s; what it says is above.")
         finally:
             supervisor.end(hurry)
 
@@ -102,6 +101,12 @@ def _signals() -> tuple[Event, Event]:
     return stop, hurry
 
 
+def _port(given: str) -> int:
+    if not given.isdecimal() or not 1 <= int(given) <= 65535:
+        raise ArgumentTypeError(f"a port is a number from 1 to 65535, not {given!r}")
+    return int(given)
+
+
 def _there(given: str) -> Path:
     path = Path(given).expanduser().resolve()
     if not path.exists():
@@ -115,10 +120,9 @@ def _port_is_free(host: str, port: int) -> None:
         with socket.socket(family, kind) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+    except OSError as error:
         raise CannotStart(
-            f"Cannot listen on {host} port {port} ({reason}); choose another with --port, or end what holds it."
+            f"Cannot listen on {host} port {port} ({error.strerror}); choose another with --port, or end what holds it."
         ) from error
 
 
@@ -148,7 +152,9 @@ def _web(host: str, port: int) -> Program:
 
 def _cluster() -> Program:
     grace = conf.worker_silence().total_seconds()
-    return _program("The task cluster", "tasks", "qcluster", stalled=_stalled, grace=grace, ask_every=min(10, grace / 3))
+    return _program(
+        "The task cluster", "tasks", "qcluster", stalled=_stalled, grace=grace, ask_every=min(10, grace / 3)
+    )
 
 
 def _stalled() -> str:
