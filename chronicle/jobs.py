@@ -22,7 +22,7 @@ from django.db import DatabaseError, IntegrityError, connection, connections, tr
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
-from chronicle import conf
+from chronicle import conf, fold
 from chronicle.errors import BrokenFile, ChronicleError, LeaseLost, LogNotFound, UnknownFormat
 from chronicle.models import Job, JobState, Log
 
@@ -50,6 +50,7 @@ class Held:
     kind: str
     target: str
     args: Mapping[str, Any]
+    made_by: str
     attempt: int
     token: UUID
     lease: timedelta
@@ -138,7 +139,7 @@ def take(job_id: int, *, lease: timedelta) -> Held | None:
     if not taken:
         return None
     job = Job.objects.get(pk=job_id)
-    return Held(job.pk, job.kind, job.target, job.args, job.attempts, token, lease)
+    return Held(job.pk, job.kind, job.target, job.args, job.made_by, job.attempts, token, lease)
 
 
 def run(job_id: int, *, alive: Callable[[], None] = lambda: None) -> Job | None:
@@ -274,13 +275,16 @@ def _keep(held: Held, over: Event, alive: Callable[[], None]) -> None:
 
 
 def _consolidate(held: Held) -> Mapping[str, Any]:
-    from chronicle.fold import consolidate
-
-    log = Log.objects.filter(public_id=held.target).first()
-    if log is None:
+    """Draw and roll up one log; the draws of a run that came too late count as wasted."""
+    found = Log.objects.filter(public_id=held.target).first()
+    if found is None:
         raise LogNotFound
-    done = consolidate(log, fence=held.fence, made_by="system")
-    held.spent(wasted_tokens=done.wasted_tokens)
+    try:
+        done = fold.consolidate(found, fence=held.fence, made_by=held.made_by or "system")
+    except LeaseLost as lost:
+        held.spent(wasted_tokens=lost.details.get("wasted_tokens", 0))
+        raise
+    held.spent(tokens_in=done.tokens_in, tokens_out=done.tokens_out, wasted_tokens=done.wasted_tokens)
     return {"sections": done.sections, "rollups": done.rollups, "failed": done.failed, "through": done.through}
 
 
