@@ -154,14 +154,12 @@ QUEUE_AGE = float(os.environ.get("QUEUE_AGE") or 900)
 
 SUMMARISER = os.environ.get("SUMMARISER", "outline")
 INGEST_ROOT = Path(os.environ.get("INGEST_ROOT") or DATA_DIR / "uploads")
+MAX_UPLOAD = int(os.environ.get("MAX_UPLOAD") or 512 * 1024**2)
 
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "loggers": {
-        "chronicle": {"handlers": ["stderr"], "level": os.environ.get("LOG_LEVEL", "INFO")},
-        "psycopg.pool": {"handlers": ["stderr"], "level": "ERROR"},  # each try warns; the error says the same once
-    },
+    "loggers": {"chronicle": {"handlers": ["stderr"], "level": os.environ.get("LOG_LEVEL", "INFO")}},
 }

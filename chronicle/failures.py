@@ -47,3 +47,8 @@ def next_try(now: datetime, attempts: int) -> datetime:
 def clear(edition: Edition, level: int, from_seq: int, to_seq: int) -> None:
     """Forget the failures of a slot that has been drawn."""
     UnitFailure.objects.filter(edition=edition, level=level, from_seq=from_seq, to_seq=to_seq).delete()
+
+
+def try_now(failure: UnitFailure) -> None:
+    """Let the next consolidation of the log try this slot at once; its attempts stay counted."""
+    UnitFailure.objects.filter(pk=failure.pk).update(next_try=timezone.now())

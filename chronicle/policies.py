@@ -78,11 +78,15 @@ def set_for(log: Log, *, made_by: str, from_seq: int | None = None, **values: An
     """Write a row for the log, from `from_seq` on (by default the first seq that no section covers)."""
     with transaction.atomic():
         row = locked(log.pk)
-        earlier = rows(row)
-        free = max(consolidated_through(current_edition(row)), earlier[-1].from_seq) + 1
+        earlier, free = rows(row), first_free(row)
         if from_seq is not None and from_seq < free:
             raise InvalidPolicy(f"from_seq is {free} or later: earlier events are decided already.", field="from_seq")
         return _write(row, from_seq or free, earlier[-1], made_by, values)
+
+
+def first_free(log: Log) -> int:
+    """Return the first seq that a new row of the log may hold from: no section covers it, no row begins there."""
+    return max(consolidated_through(current_edition(log)), rows(log)[-1].from_seq) + 1
 
 
 def _write(log: Log | None, from_seq: int, basis: Policy, made_by: str, values: dict[str, Any]) -> Policy:

@@ -1,0 +1,120 @@
+"""The page that takes transcripts in: several files or a folder, for one owner, and the report of each upload.
+
+Guarantees: the files are stored and a job is queued, nothing is parsed while the browser waits; only
+owners that the person may write for are taken, others are refused; an upload's report is for who made
+it and for admins, to anyone else it does not exist.
+Refuses, with a sentence: no file, only empty files, more bytes or files than the limits on the page.
+"""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from django import forms
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.exceptions import TooManyFilesSent
+from django.core.files.uploadedfile import UploadedFile
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.csrf import csrf_exempt, csrf_protect
+from django.views.decorators.http import require_http_methods, require_safe
+
+from chronicle import conf, tasks, uploads
+from chronicle.access import granted_owners, visible_logs
+from chronicle.errors import LogNotFound
+from chronicle.models import Log
+from chronicle.web.ops.jobs import Row, visible_jobs
+from chronicle.web.respond import respond
+
+RECENT = 20
+
+
+class Upload(forms.Form):
+    """The owner alone: files are taken from the request, since two fields hand them in."""
+
+    owner = forms.CharField(max_length=200, strip=True)
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.user = user
+
+    def clean_owner(self) -> str:
+        owner = str(self.cleaned_data["owner"])
+        if not self.user.is_superuser and owner not in granted_owners(self.user):
+            raise forms.ValidationError("No grant lets you write for this owner; choose one of the list.")
+        return owner
+
+
+@csrf_exempt  # the check comes in `_take`, after the size: it would read the whole body first
+@require_http_methods(["GET", "HEAD", "POST"])
+def ingest(request: HttpRequest) -> HttpResponse:
+    if request.method != "POST":
+        return _page(request)
+    if int(request.META.get("CONTENT_LENGTH") or 0) > conf.max_upload():
+        return _page(request, refused="The upload is larger than the limit; send it in parts.", status=413)
+    try:
+        request.FILES  # noqa: B018  parses the body
+    except TooManyFilesSent:
+        return _page(request, refused="The upload holds more files than the limit; send it in parts.", status=413)
+    return _take(request)
+
+
+@csrf_protect
+def _take(request: HttpRequest) -> HttpResponse:
+    user = cast("User", request.user)
+    form = Upload(request.POST, user=user)
+    files = [*request.FILES.getlist("files"), *request.FILES.getlist("folder")]
+    refused = _problem(files)
+    if refused or not form.is_valid():
+        return _page(request, form, refused=refused, status=422)
+    job = uploads.keep(files, owner=form.cleaned_data["owner"], made_by=user.get_username())
+    tasks.kick(job)
+    return redirect("ingest-job", job.pk)
+
+
+def _problem(files: "Sequence[UploadedFile[Any]]") -> str:
+    if not files:
+        return "No file was chosen."
+    if not any(file.size for file in files):
+        return "The file is empty." if len(files) == 1 else f"All {len(files)} files are empty."
+    return ""
+
+
+def _page(request: HttpRequest, form: Upload | None = None, *, refused: str = "", status: int = 200) -> HttpResponse:
+    user = cast("User", request.user)
+    jobs = visible_jobs(user).filter(kind=uploads.KIND).order_by("-pk")
+    context = {
+        "form": form or Upload(user=user),
+        "refused": refused,
+        "owners": _owners(user),
+        "max_bytes": conf.max_upload(),
+        "max_files": settings.DATA_UPLOAD_MAX_NUMBER_FILES,
+        "rows": [Row(job, None) for job in jobs[:RECENT]],
+        "uploads": jobs.count(),
+    }
+    return respond(request, "ops/ingest.html", context, status=status)
+
+
+def _owners(user: User) -> list[str]:
+    owners = Log.objects.values_list("owner", flat=True) if user.is_superuser else granted_owners(user)
+    return list(owners.order_by("owner").distinct()[:500])
+
+
+@require_safe
+def ingest_job(request: HttpRequest, job_id: int) -> HttpResponse:
+    user = cast("User", request.user)
+    job = visible_jobs(user).filter(kind=uploads.KIND, pk=job_id).first()
+    if job is None:
+        raise LogNotFound
+    files = (job.result or {}).get("files", [])
+    named = {log["log"] for file in files for log in file["logs"]}
+    context = {
+        "row": Row(job, None),
+        "owner": job.args["owner"],
+        "handed_in": len(job.args["files"]),
+        "files": files,
+        "read": sum(not file.get("error") for file in files),
+        "unread": sum(bool(file.get("error")) for file in files),
+        "readable": set(visible_logs(user).filter(public_id__in=named).values_list("public_id", flat=True)),
+    }
+    return respond(request, "ops/ingest_job.html", context, fragments=("report",))

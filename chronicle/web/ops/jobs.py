@@ -1,0 +1,189 @@
+"""The page of jobs: what runs, what waits, what failed and why, what is parked; and the retry.
+
+Guarantees: an admin sees every job; anyone else those of logs that they may see, and the uploads they
+made. A job that is not theirs answers as one that does not exist. Reading changes nothing; a retry is
+a POST. The page is drawn by the server, and the same region draws itself anew every few seconds.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from chronicle import failures, tasks
+from chronicle import jobs as work
+from chronicle.access import visible_logs
+from chronicle.errors import InvalidFilter, LogNotFound
+from chronicle.models import Job, JobState, Log, UnitFailure
+from chronicle.web.respond import respond
+
+PAGE = 50
+INGEST = "ingest"
+# What each state is called on a page, and the shape that stands before the word.
+WORDS = {
+    JobState.RUNNING: ("running", "part"),
+    JobState.QUEUED: ("waiting", "open"),
+    JobState.FAILED: ("failed", "broken"),
+    JobState.PARKED: ("parked", "late"),
+    JobState.DONE: ("done", "done"),
+}
+RETRIED = (JobState.FAILED, JobState.PARKED, JobState.QUEUED)
+
+
+class Filters(forms.Form):
+    state = forms.ChoiceField(
+        required=False, choices=[("", "any state"), *((state.value, WORDS[state][0]) for state in WORDS)]
+    )
+    before = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A job as the table shows it; `log` is the log it works on, where the reader may see that."""
+
+    job: Job
+    log: Log | None
+
+    @property
+    def word(self) -> str:
+        return WORDS[JobState(self.job.state)][0]
+
+    @property
+    def shape(self) -> str:
+        return WORDS[JobState(self.job.state)][1]
+
+    @property
+    def retries(self) -> bool:
+        return self.job.state in RETRIED
+
+    @property
+    def open(self) -> bool:
+        return self.job.state in work.OPEN and self.job.state != JobState.PARKED
+
+    @property
+    def progress(self) -> str:
+        """`3 of 12 files`; `3 of ? lines` where nobody knows the whole; empty before the first sign."""
+        said = self.job.progress
+        if not said:
+            return ""
+        of = "?" if said.get("of") is None else said["of"]
+        return f"{said.get('done', 0)} of {of} {said.get('what', '')}".rstrip()
+
+    @property
+    def upload(self) -> bool:
+        return self.job.kind == INGEST
+
+
+class Tally(NamedTuple):
+    """How many jobs are in a state, and how the state is called and drawn."""
+
+    value: str
+    word: str
+    shape: str
+    jobs: int
+
+
+def visible_jobs(user: User) -> QuerySet[Job]:
+    """Return the jobs this person may see. A log's jobs go by the log alone, so a grant taken back hides them."""
+    if user.is_superuser:
+        return Job.objects.all()
+    own = Q(kind=INGEST, made_by=user.get_username())
+    of_logs = ~Q(kind=INGEST) & Q(target__in=visible_logs(user).values("public_id"))
+    return Job.objects.filter(own | of_logs)
+
+
+def visible_failures(user: User) -> QuerySet[UnitFailure]:
+    """Return the units that could not be drawn, of the logs this person may see; the next to be tried first."""
+    found = UnitFailure.objects.filter(edition__state="current", edition__log__in=visible_logs(user))
+    return found.select_related("edition__log").order_by("next_try", "pk")
+
+
+@require_safe
+def jobs(request: HttpRequest) -> HttpResponse:
+    return _page(request)
+
+
+@require_POST
+def retry(request: HttpRequest, job_id: int) -> HttpResponse:
+    user = cast("User", request.user)
+    found = visible_jobs(user).filter(pk=job_id).first()
+    if found is None:
+        raise LogNotFound
+    job = work.retry(found.pk, by=user.get_username())
+    tasks.kick(job)
+    return _done(request, f"Job {job.pk} is queued again.")
+
+
+@require_POST
+def retry_unit(request: HttpRequest, failure_id: int) -> HttpResponse:
+    user = cast("User", request.user)
+    failure = visible_failures(user).filter(pk=failure_id).first()
+    if failure is None:
+        raise LogNotFound
+    failures.try_now(failure)
+    log = failure.edition.log
+    job = work.enqueue("consolidate", log.public_id, key=f"consolidate:{log.pk}", made_by=user.get_username())
+    tasks.kick(job)
+    return _done(request, f"Unit {failure.from_seq}-{failure.to_seq} is tried again by job {job.pk}.")
+
+
+def _done(request: HttpRequest, sentence: str) -> HttpResponse:
+    if request.headers.get("HX-Request") == "true":
+        return _page(request, said=sentence)
+    messages.success(request, sentence)
+    query = _query(_filters(request))
+    return redirect(reverse("jobs") + (f"?{query}" if query else ""))
+
+
+def _page(request: HttpRequest, *, said: str = "") -> HttpResponse:
+    user, filters = cast("User", request.user), _filters(request)
+    visible = visible_jobs(user)
+    tally = dict(visible.values_list("state").annotate(n=Count("pk")))
+    found = visible.filter(state=filters["state"]) if filters["state"] else visible
+    older = found.filter(pk__lt=filters["before"]) if filters["before"] else found
+    page = list(older.order_by("-pk")[: PAGE + 1])
+    rows, total = _rows(user, page[:PAGE]), sum(tally.values())
+    matching = tally.get(filters["state"], 0) if filters["state"] else total
+    undrawn = visible_failures(user)
+    context = {
+        "rows": rows,
+        "older": _query(filters, before=rows[-1].job.pk) if len(page) > PAGE else "",
+        "newest": _query({**filters, "before": None}),
+        "tally": [Tally(state.value, *WORDS[state], tally.get(state, 0)) for state in WORDS],
+        "filters": filters,
+        "query": _query(filters),
+        "all": total,
+        "hidden": total - matching,
+        "elsewhere": matching - len(rows),
+        "failures": undrawn[:PAGE],
+        "failures_all": undrawn.count(),
+        "said": said,
+    }
+    return respond(request, "ops/jobs.html", context, fragments=("jobs",))
+
+
+def _rows(user: User, page: list[Job]) -> list[Row]:
+    targets = {job.target for job in page if job.kind != INGEST}
+    logs = {log.public_id: log for log in visible_logs(user).filter(public_id__in=targets)}
+    return [Row(job, logs.get(job.target) if job.kind != INGEST else None) for job in page]
+
+
+def _filters(request: HttpRequest) -> dict[str, Any]:
+    form = Filters(request.GET)
+    if not form.is_valid():
+        name, problems = next(iter(form.errors.as_data().items()))
+        raise InvalidFilter(f"The filter {name} cannot be read: {problems[0].messages[0]}")
+    return form.cleaned_data
+
+
+def _query(filters: dict[str, Any], **more: Any) -> str:
+    query = QueryDict(mutable=True)
+    query.update({name: str(value) for name, value in {**filters, **more}.items() if value})
+    return query.urlencode()
