@@ -10,8 +10,8 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from chronicle import canonical
-from chronicle.log.seal import moment
 from chronicle.models import AuditEntry
+from chronicle.seal import moment
 
 TAG = "anagrapheus/audit/1"
 FIRST = canonical.digest(TAG)

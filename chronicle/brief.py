@@ -6,12 +6,19 @@ The assembled text under a budget, with its receipt, is not here yet.
 """
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import NamedTuple
 
+from django.db.models import Q
+from django.utils import timezone
+
+from chronicle import policies
+from chronicle.cover import Entry
 from chronicle.envelope import StoredEvent
 from chronicle.log import read
-from chronicle.models import Edition
+from chronicle.models import Anchor, Edition, Event
 from chronicle.reading import Anchors, Prose, ProseView
+from chronicle.view import View, view
 
 
 class Split(NamedTuple):
@@ -43,3 +50,29 @@ class Brief:
         upto = self._edition.log.last_seq if upto_seq is None else upto_seq
         anchors = Anchors(self._edition).anchors(upto)
         return Split(tuple(self.depth(upto)), anchors[-1].to_seq + 1 if anchors else 1, upto)
+
+    def view(self, upto_seq: int | None = None) -> View:
+        """Return the cover at `upto_seq`, its entries labelled recent or older, and which oldest seqs are not shown.
+
+        A rollup that reaches past `upto_seq` gives way to its children; recent is what holds an event of
+        the policy's recent window, by coverage, whenever its section was made.
+        """
+        log = self._edition.log
+        upto = log.last_seq if upto_seq is None else upto_seq
+        row = policies.at(policies.rows(log), max(upto, 1))
+        since = timezone.now() - timedelta(hours=row.recent_window_hours)
+        first = (
+            Event.objects.filter(log=log, at__gte=since, seq__lte=upto).order_by("seq").values_list("seq", flat=True)
+        )
+        return view(
+            self._cover(upto),
+            recent_from=lately.values_list("seq", flat=True).first() or upto + 1,
+            max_recent=row.max_recent,
+            max_older=row.max_older,
+        )
+
+    def _cover(self, upto_seq: int) -> list[Entry]:
+        found = Anchor.objects.filter(
+            Q(rolled_up_into=None) | Q(rolled_up_into__to_seq__gt=upto_seq), edition=self._edition, to_seq__lte=upto_seq
+        )
+        return [Entry(*row) for row in found.order_by("from_seq").values_list("level", "from_seq", "to_seq")]

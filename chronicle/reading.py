@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from django.db.models import Count, F, QuerySet
+from django.db.models import Count, F, Max, Min, Q, QuerySet
 
+from chronicle.envelope import CONTENT_KINDS
 from chronicle.errors import UnknownSection
-from chronicle.models import Anchor, Edition, Section
+from chronicle.models import Anchor, Edition, Event, Section
 from chronicle.sections import consolidated_through
 
 _REF = re.compile(r"(?:L([1-9]\d{0,3}):)?([1-9]\d{0,17})-([1-9]\d{0,17})(?:#([1-9]\d{0,8}))?")
@@ -194,6 +195,45 @@ class Prose:
             made_at=row.made_at,
             pins=tuple(pin.key for pin in sorted(row.pins.all(), key=lambda pin: pin.position)),
         )
+
+
+class Figures(NamedTuple):
+    """A log in figures: current sections in all, at level 0 and above; content events; first and last time; the tail.
+
+    `after` counts content events after the newest level-0 section; times are the log's own, None when it is empty.
+    """
+
+    sections: int
+    ground: int
+    rollups: int
+    events: int
+    first_at: datetime | None
+    last_at: datetime | None
+    after: int
+
+
+def figures(edition: Edition) -> Figures:
+    """Return a log's figures in a handful of queries; bookkeeping and markers are not counted as events."""
+    through = consolidated_through(edition)
+    anchors = Anchor.objects.filter(edition=edition).aggregate(
+        all=Count("pk"), ground=Count("pk", filter=Q(level=0)), rollups=Count("pk", filter=Q(level__gte=1))
+    )
+    content = Q(kind__in=[str(kind) for kind in CONTENT_KINDS])
+    events = Event.objects.filter(log=edition.log).aggregate(
+        content=Count("pk", filter=content),
+        first=Min("at"),
+        last=Max("at"),
+        after=Count("pk", filter=content & Q(seq__gt=through)),
+    )
+    return Figures(
+        anchors["all"],
+        anchors["ground"],
+        anchors["rollups"],
+        events["content"],
+        events["first"],
+        events["last"],
+        events["after"],
+    )
 
 
 def find(edition: Edition, ref: str, *, generation: int | None = None) -> Section:

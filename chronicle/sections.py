@@ -19,8 +19,8 @@ from django.utils import timezone
 from chronicle import canonical
 from chronicle.errors import ChronicleFork, InvalidSection, SectionCollision, Superseded, UnknownSection
 from chronicle.log import locked
-from chronicle.log.seal import moment
 from chronicle.models import Anchor, AnchorKind, Edition, EditionState, Log, Origin, RollupSource, Section, SectionPin
+from chronicle.seal import moment
 from chronicle.tokens import estimate
 
 TITLE = 80

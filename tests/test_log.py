@@ -21,8 +21,8 @@ from chronicle.errors import (
 )
 from chronicle.event_types import EventTypes
 from chronicle.log import append, create_log, read
-from chronicle.log.seal import content_digest, entry_digest
 from chronicle.models import Event, Log
+from chronicle.seal import content_digest, entry_digest
 from tests.builders import bookkeeping, log_of, said
 
 pytestmark = pytest.mark.django_db

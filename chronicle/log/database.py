@@ -17,9 +17,9 @@ from chronicle.envelope import PendingEvent, StoredEvent, validate
 from chronicle.errors import ConcurrencyError, EventExists, LogExists, LogNotFound
 from chronicle.log import rows
 from chronicle.log.memory import differs
-from chronicle.log.seal import seal
 from chronicle.log.store import LogInfo, Recorded, Window
 from chronicle.models import Event, Log, Source
+from chronicle.seal import seal
 
 # No look-alikes (0 O 1 l I), no dash that a command line could take for an option: 22 of 57 are 128 bits.
 ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from chronicle import canonical
 from chronicle.envelope import PendingEvent, StoredEvent
 from chronicle.errors import LogExists, LogNotFound
-from chronicle.log.seal import seal
 from chronicle.log.store import LogInfo, Recorded, Window
+from chronicle.seal import seal
 
 
 @dataclass(slots=True)

@@ -103,6 +103,12 @@ def stored(rows: models.QuerySet[Event]) -> Iterator[StoredEvent]:
         yield _stored(row)
 
 
+def stored_with_source(rows: models.QuerySet[Event]) -> Iterator[tuple[StoredEvent, str]]:
+    """Yield each event with the digest of the file it was read from, "" for none."""
+    for row in rows.values_list(*READ, "source__digest"):
+        yield _stored(row[:-1]), row[-1] or ""
+
+
 def _stored(row: tuple[Any, ...]) -> StoredEvent:
     named = dict(zip(READ, row, strict=True))
     named["audience"] = tuple(json.loads(named["audience"])) if named["audience"] else ()
