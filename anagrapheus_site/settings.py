@@ -161,5 +161,8 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "loggers": {"chronicle": {"handlers": ["stderr"], "level": os.environ.get("LOG_LEVEL", "INFO")}},
+    "loggers": {
+        "chronicle": {"handlers": ["stderr"], "level": os.environ.get("LOG_LEVEL", "INFO")},
+        "psycopg.pool": {"handlers": ["stderr"], "level": "ERROR"},  # each try warns; the error says the same once
+    },
 }

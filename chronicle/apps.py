@@ -12,6 +12,9 @@ class ChronicleConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from chronicle import checks
+
+        checks.install()
         post_migrate.connect(after_migrate, sender=self)
 
 

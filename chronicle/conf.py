@@ -1,24 +1,42 @@
 """One function per setting of the project: its default and its meaning."""
 
+import contextlib
 import os
 import secrets
+import tempfile
 from datetime import timedelta
 from pathlib import Path
+
+from chronicle.errors import CannotStart
 
 
 def kept_secret(path: Path) -> str:
     """Return the secret kept at `path`, made with 50 random bytes (mode 0600) when there is none yet.
 
-    Two processes that start at once agree: the file is created exclusively, the loser reads.
+    Two processes that start at once agree: the file is linked into place whole, the loser reads it.
+    Raises CannotStart when the folder cannot be made, written or read.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    except FileExistsError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            _make_secret(path)
         return path.read_text().strip()
-    with os.fdopen(handle, "w") as file:
-        file.write(secrets.token_urlsafe(50))
-    return path.read_text().strip()
+    except OSError as error:
+        raise CannotStart(
+            f"The secret key cannot be kept at {path} ({error.strerror}); set DATA_DIR to a folder that can be"
+            " written, or set SECRET_KEY."
+        ) from error
+
+
+def _make_secret(path: Path) -> None:
+    handle, made = tempfile.mkstemp(dir=path.parent)  # mode 0600
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(secrets.token_urlsafe(50))
+        with contextlib.suppress(FileExistsError):
+            os.link(made, path)
+    finally:
+        Path(made).unlink()
 
 
 def job_lease() -> timedelta:

@@ -162,3 +162,9 @@ class AppendOnly(ChronicleError):
     """Something tried to change or delete a record."""
 
     name = "append_only"
+
+
+class CannotStart(ChronicleError):
+    """The site cannot start here; the message says what to change."""
+
+    name = "cannot_start"

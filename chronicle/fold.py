@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from chronicle import audit, drawing, failures, policies, rollups, sections
 from chronicle.envelope import StoredEvent
-from chronicle.errors import ChronicleError, Superseded, UnknownSection
+from chronicle.errors import ChronicleError, LeaseLost, Superseded, UnknownSection
 from chronicle.log import read
 from chronicle.models import Edition, FoldPosition, Log, Origin, Section, UnitFailure
 from chronicle.projector import GENERATIVE, Fence, Prepared, Projector
@@ -36,7 +36,10 @@ WITHOUT_SUMMARY = "This stretch was closed without a summary after {attempts} fa
 
 
 class Consolidated(NamedTuple):
-    """What a run did. `wasted_tokens`: draws that another worker made superfluous. `through`: see K19 in promises."""
+    """What a run did. `wasted_tokens`: draws that another worker made superfluous. `through`: see K19 in promises.
+
+    `tokens_in` and `tokens_out` are what the summarisers say that the sections and rollups made here have cost.
+    """
 
     log: str
     sections: int
@@ -44,6 +47,8 @@ class Consolidated(NamedTuple):
     failed: int
     through: int
     wasted_tokens: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
 
 
 class Forecast(NamedTuple):
@@ -98,6 +103,7 @@ class ChronicleFold:
         since = events[0].seq - 1
         units = closed_units(events, policies.for_units(self._rows), since_seq=since)
         drawn: list[Drawn] = []
+        self.drawn_tokens = 0
         for unit in units[: self._limit]:
             if failures.waits(self.edition, 0, unit.from_seq, unit.to_seq):
                 return Prepared(drawn[-1].unit.to_seq if drawn else since, drawn, stop=True)
@@ -155,7 +161,10 @@ class ChronicleFold:
 def consolidate(
     log: Log, *, fence: Fence | None = None, summariser: Summariser | None = None, made_by: str = "system"
 ) -> Consolidated:
-    """Draw every closed unit of the log, then roll up until nothing is due. Raises LeaseLost from the fence."""
+    """Draw every closed unit of the log, then roll up until nothing is due.
+
+    Raises LeaseLost from the fence, with `details["wasted_tokens"]`, what was drawn for nothing.
+    """
     fold, projector = _projector(log, fence, summariser, made_by)
     wasted = 0
     try:
@@ -164,7 +173,7 @@ def consolidate(
         wasted = fold.drawn_tokens
         logger.info("log %s: another worker was first; %s tokens wasted", log.pk, wasted)
         if fence is not None:
-            fence_outside(fence)
+            fence_outside(fence, wasted)
     rolled = rollups.roll_up(fold.edition, fence=fence, summariser=summariser, made_by=made_by)
     return _finish(log, fold, rolled, wasted, made_by)
 
@@ -181,10 +190,14 @@ async def aconsolidate(
     return await sync_to_async(_finish)(log, fold, rolled, 0, made_by)
 
 
-def fence_outside(fence: Fence) -> None:
-    """Check the lease in a transaction of its own: raises LeaseLost when it is gone."""
-    with transaction.atomic():
-        fence()
+def fence_outside(fence: Fence, wasted_tokens: int) -> None:
+    """Check the lease in a transaction of its own: raises LeaseLost, with what was wasted, when it is gone."""
+    try:
+        with transaction.atomic():
+            fence()
+    except LeaseLost as lost:
+        lost.details["wasted_tokens"] = wasted_tokens
+        raise
 
 
 def _projector(
@@ -198,7 +211,14 @@ def _projector(
 def _finish(log: Log, fold: ChronicleFold, rolled: rollups.RolledUp, wasted: int, made_by: str) -> Consolidated:
     through = sections.consolidated_through(fold.edition)
     done = Consolidated(
-        log.public_id, len(fold.written), len(rolled.made), fold.failed + rolled.failed, through, wasted
+        log.public_id,
+        len(fold.written),
+        len(rolled.made),
+        fold.failed + rolled.failed,
+        through,
+        wasted,
+        sum(section.tokens_in or 0 for section in (*fold.written, *rolled.made)),
+        sum(section.tokens_out or 0 for section in (*fold.written, *rolled.made)),
     )
     with transaction.atomic():
         if fold.written or rolled.made:

@@ -22,11 +22,11 @@ from django.db import DatabaseError, IntegrityError, connection, connections, tr
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
-from chronicle import conf
+from chronicle import conf, fold
 from chronicle.errors import BrokenFile, ChronicleError, LeaseLost, LogNotFound, UnknownFormat
-from chronicle.models import Job, JobState
+from chronicle.models import Job, JobState, Log
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 3
 FIRST_WAIT = timedelta(minutes=1)
@@ -50,6 +50,7 @@ class Held:
     kind: str
     target: str
     args: Mapping[str, Any]
+    made_by: str
     attempt: int
     token: UUID
     lease: timedelta
@@ -71,15 +72,14 @@ class Held:
         """Say how far the work is (`of` is None where nobody knows the whole); renews the lease."""
         self._change(lease_until=timezone.now() + self.lease, progress={"done": done, "of": of, "what": what[:200]})
 
-    def spent(self, *, calls: int = 0, tokens_in: int = 0, tokens_out: int = 0) -> None:
-        """Add to the job's cost. Spent under a lost lease it counts as wasted, and nothing is raised."""
+    def spent(self, *, calls: int = 0, tokens_in: int = 0, tokens_out: int = 0, wasted_tokens: int = 0) -> None:
+        """Add to the job's cost. Spent under a lease that is another's by now, all of it counts as wasted."""
         with transaction.atomic():
             job = Job.objects.select_for_update().get(pk=self.job_id)
-            if job.lease_token == self.token:
-                more = {"calls": calls, "tokens_in": tokens_in, "tokens_out": tokens_out}
-            else:
-                more = {"calls": calls, "wasted_tokens": tokens_in + tokens_out}
-            cost = {name: job.cost.get(name, 0) + more.get(name, 0) for name in {*job.cost, *more}}
+            if job.lease_token != self.token:
+                tokens_in, tokens_out, wasted_tokens = 0, 0, tokens_in + tokens_out + wasted_tokens
+            more = {"calls": calls, "tokens_in": tokens_in, "tokens_out": tokens_out, "wasted_tokens": wasted_tokens}
+            cost = {name: job.cost.get(name, 0) + amount for name, amount in more.items()}
             Job.objects.filter(pk=self.job_id).update(cost=cost)
 
     def finish(self, result: Mapping[str, Any]) -> None:
@@ -124,6 +124,11 @@ def enqueue(kind: str, target: str, *, key: str, args: Mapping[str, Any] | None 
             continue  # another was first; its job is open, or was and the next turn makes ours
 
 
+def consolidation(log: Log, *, made_by: str) -> Job:
+    """Return the open job that consolidates this log, or a new one: there is never more than one."""
+    return enqueue("consolidate", log.public_id, key=f"consolidate:{log.pk}", made_by=made_by)
+
+
 def take(job_id: int, *, lease: timedelta) -> Held | None:
     """Take the lease and count the attempt, in one UPDATE; None when there is nothing to take."""
     now, token = timezone.now(), uuid4()
@@ -134,7 +139,7 @@ def take(job_id: int, *, lease: timedelta) -> Held | None:
     if not taken:
         return None
     job = Job.objects.get(pk=job_id)
-    return Held(job.pk, job.kind, job.target, job.args, job.attempts, token, lease)
+    return Held(job.pk, job.kind, job.target, job.args, job.made_by, job.attempts, token, lease)
 
 
 def run(job_id: int, *, alive: Callable[[], None] = lambda: None) -> Job | None:
@@ -145,7 +150,7 @@ def run(job_id: int, *, alive: Callable[[], None] = lambda: None) -> Job | None:
     held = take(job_id, lease=conf.job_lease())
     if held is None:
         return None
-    log.info("job %s: %s %s, attempt %s", held.job_id, held.kind, held.target, held.attempt)
+    logger.info("job %s: %s %s, attempt %s", held.job_id, held.kind, held.target, held.attempt)
     with _kept(held, alive):
         _work(held)
     return Job.objects.get(pk=job_id)
@@ -161,7 +166,7 @@ def retry(job_id: int, *, by: str) -> Job:
     except IntegrityError:  # a failed job freed its key and another took it
         return Job.objects.get(key=Job.objects.get(pk=job_id).key, state__in=OPEN)
     if changed:
-        log.info("job %s: retried by %s", job_id, by)
+        logger.info("job %s: retried by %s", job_id, by)
     return Job.objects.get(pk=job_id)
 
 
@@ -185,7 +190,7 @@ def sweep(now: datetime) -> Swept:
     )
     cleared, _ = Job.objects.filter(state=JobState.DONE, finished_at__lt=now - KEPT_DONE).delete()
     if requeued or parked:
-        log.warning("swept: %s jobs of lost workers queued again, %s parked", requeued, parked)
+        logger.warning("swept: %s jobs of lost workers queued again, %s parked", requeued, parked)
     return Swept(requeued, parked, cleared)
 
 
@@ -198,7 +203,7 @@ def _work(held: Held) -> None:
     try:
         held.finish(HANDLERS[held.kind](held))
     except LeaseLost:
-        log.warning("job %s: lease lost in attempt %s, nothing written", held.job_id, held.attempt)
+        logger.warning("job %s: lease lost in attempt %s, nothing written", held.job_id, held.attempt)
     except KeyboardInterrupt:
         held.give_back()
         raise
@@ -209,7 +214,7 @@ def _work(held: Held) -> None:
 
 
 def _failed(held: Held, error: BaseException) -> None:
-    log.error("job %s: %s\n%s", held.job_id, _sentence(error), "".join(traceback.format_tb(error.__traceback__)))
+    logger.error("job %s: %s\n%s", held.job_id, _sentence(error), "".join(traceback.format_tb(error.__traceback__)))
     attempts = Job.objects.values_list("attempts", flat=True).get(pk=held.job_id)
     if isinstance(error, FINAL):
         state = JobState.FAILED
@@ -226,7 +231,7 @@ def _failed(held: Held, error: BaseException) -> None:
             lease_until=None,
         )
     except LeaseLost:
-        log.warning("job %s: lease lost in attempt %s", held.job_id, held.attempt)
+        logger.warning("job %s: lease lost in attempt %s", held.job_id, held.attempt)
 
 
 def _sentence(error: BaseException) -> str:
@@ -264,9 +269,23 @@ def _keep(held: Held, over: Event, alive: Callable[[], None]) -> None:
         except LeaseLost:
             return
         except DatabaseError:
-            log.warning("job %s: the lease could not be renewed, trying again", held.job_id)
+            logger.warning("job %s: the lease could not be renewed, trying again", held.job_id)
         finally:
             connections.close_all()  # this thread's own
+
+
+def _consolidate(held: Held) -> Mapping[str, Any]:
+    """Draw and roll up one log; the draws of a run that came too late count as wasted."""
+    found = Log.objects.filter(public_id=held.target).first()
+    if found is None:
+        raise LogNotFound
+    try:
+        done = fold.consolidate(found, fence=held.fence, made_by=held.made_by or "system")
+    except LeaseLost as lost:
+        held.spent(wasted_tokens=lost.details.get("wasted_tokens", 0))
+        raise
+    held.spent(tokens_in=done.tokens_in, tokens_out=done.tokens_out, wasted_tokens=done.wasted_tokens)
+    return {"sections": done.sections, "rollups": done.rollups, "failed": done.failed, "through": done.through}
 
 
 def _canary(held: Held) -> Mapping[str, Any]:
@@ -279,4 +298,4 @@ def _ingest(held: Held) -> Mapping[str, Any]:
     return uploads.ingest(held)
 
 
-HANDLERS: dict[str, Handler] = {"canary": _canary, "ingest": _ingest}
+HANDLERS: dict[str, Handler] = {"canary": _canary, "consolidate": _consolidate, "ingest": _ingest}

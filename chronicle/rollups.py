@@ -14,7 +14,7 @@ from django.db import transaction
 
 from chronicle import drawing, failures, policies, sections
 from chronicle.cover import Batch, Entry, due_rollups, next_rollup, rolled
-from chronicle.errors import Superseded
+from chronicle.errors import LeaseLost, Superseded
 from chronicle.models import Anchor, AnchorKind, Edition, Event, Log, Origin, Policy, RollupSource, Section
 from chronicle.projector import Fence
 from chronicle.sections import NewSection, current_sections
@@ -118,6 +118,9 @@ class _Rolling:
             try:
                 made.append(self._write(batch, children, draft))
                 cover = rolled(cover, batch)
+            except LeaseLost as lost:
+                lost.details["wasted_tokens"] = (draft.tokens_in or 0) + (draft.tokens_out or 0) if draft else 0
+                raise
             except Superseded as error:
                 logger.info("log %s: rollup %s superseded: %s", self._edition.log_id, batch.rollup.name, error)
                 self._passed_over.add(batch.rollup.name)

@@ -4,7 +4,6 @@ Guarantees: a task takes an id and returns None; whatever it loses (a kick, a ru
 finds again in our own rows; running one twice does the work once.
 """
 
-import logging
 from functools import partial
 
 from django.db import connections, transaction
@@ -13,10 +12,8 @@ from django_q.brokers import get_broker
 from django_q.models import Schedule
 from django_q.tasks import async_task
 
-from chronicle import health, jobs
+from chronicle import fold, health, jobs
 from chronicle.models import Job
-
-log = logging.getLogger(__name__)
 
 TICK = "chronicle.tasks.tick"
 WORK = "chronicle.tasks.work"
@@ -24,6 +21,7 @@ WORK = "chronicle.tasks.work"
 LIMITS = {"ingest": 6 * 3600, "consolidate": 3600}
 LIMIT = 600
 KICKED_AT_MOST = 50
+LOGS_A_TICK = 500
 
 
 def kick(job: Job) -> None:
@@ -40,9 +38,11 @@ def work(job_id: int) -> None:
 
 
 def tick() -> None:
-    """Each minute: sing, free the jobs of lost workers, queue what is due to be consolidated, kick what waits."""
+    """Each minute: sing, free the jobs of lost workers, queue the logs that are due, kick what waits."""
     health.beat(health.CANARY)
     jobs.sweep(timezone.now())
+    for found in fold.due_logs()[:LOGS_A_TICK]:
+        jobs.consolidation(found, made_by="schedule")
     room = KICKED_AT_MOST - get_broker().queue_size()
     for job in jobs.due(timezone.now())[: max(room, 0)]:
         _send(job.pk, job.kind)

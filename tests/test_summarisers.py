@@ -100,6 +100,17 @@ def test_the_model_summariser_says_that_it_is_not_here_yet() -> None:
         summariser_named("oracle")
 
 
+def test_a_class_of_ones_own_comes_from_the_environment_and_never_from_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = "tests.summarisers:Noting"
+    with pytest.raises(InvalidPolicy, match="none of outline"):
+        summariser_named(own)
+    monkeypatch.setenv("SUMMARISER", own)
+    assert summariser_named(own).name == "noting"
+    monkeypatch.setenv("SUMMARISER", "tests.nowhere:Noting")
+    with pytest.raises(InvalidPolicy, match="cannot be loaded"):
+        summariser_named("tests.nowhere:Noting")
+
+
 @pytest.mark.promise("K26")
 def test_a_span_without_public_content_has_a_fixed_marked_text() -> None:
     draft = nothing_public()

@@ -8,6 +8,7 @@ Refuses: a recording without its header of version 1 (`true` and `1.0` are not 1
 another schema version, and a chronicle with an inverted range, a hole, a fork or an end past the log's.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 from uuid import UUID
@@ -16,12 +17,13 @@ from chronicle import canonical
 from chronicle.envelope import RESERVED_NAMESPACE, ActorKind, Kind, PendingEvent
 from chronicle.errors import BrokenFile, ChronicleError, InvalidEvent
 from chronicle.importers import anagrapheus_sqlite, lines, text
-from chronicle.importers.protocol import Ignored, Item, Noted, Opened, Read, Refused, Session
+from chronicle.importers.protocol import Ignored, Item, Noted, Opened, Read, Refused, Session, Survey
 
 MARK = "anagrapheus.recording"
 VERSION = 1
 BOOKKEEPING = {"PinPromoted", "PinsAbandoned", "ReplayDiverged"}
 SPEAKERS = ("speaker", "actor", "author", "sender")
+_NO_SUMMARY = re.compile(rb"(?!)")
 WORDS = ("text", "content", "message", "words", "body")
 
 
@@ -36,6 +38,13 @@ class Anagrapheus:
             return anagrapheus_sqlite.sniff(opened)
         first = next(lines.first_documents(opened), {})
         return MARK in first or {"seq", "envelope", "payload"} <= first.keys()
+
+    def survey(self, opened: Opened) -> Survey:
+        """Count the events; a recording holds no sections."""
+        if anagrapheus_sqlite.is_sqlite(opened):
+            source = anagrapheus_sqlite.open_source(opened)
+            return Survey(source.last_seq, max(source.sections, default=0))
+        return lines.survey(opened, _NO_SUMMARY)
 
     def read(self, opened: Opened) -> Iterator[Item]:
         """Yield the items of a log. Raises BrokenFile for a file that must be refused whole."""
@@ -61,11 +70,11 @@ def _recording(opened: Opened) -> Iterator[Item]:
 
 def _check_header(header: lines.Document | None) -> None:
     if header is None or header.blank:
-        raise BrokenFile("line 1: empty; a recording begins with its header")
+        raise BrokenFile("empty; a recording begins with its header", line=1)
     if not isinstance(header.value, dict) or MARK not in header.value:
-        raise BrokenFile(f'line 1: no header; a recording begins with {{"{MARK}":{VERSION}}}')
+        raise BrokenFile(f'no header; a recording begins with {{"{MARK}":{VERSION}}}', line=1)
     if type(header.value[MARK]) is not int or header.value[MARK] != VERSION:
-        raise BrokenFile(f"line 1: version {header.value[MARK]!r} of a recording is not known; {VERSION} is")
+        raise BrokenFile(f"version {header.value[MARK]!r} of a recording is not known; {VERSION} is", line=1)
 
 
 def _recorded(session: str, document: lines.Document) -> Iterator[Item]:

@@ -17,7 +17,7 @@ from chronicle import canonical
 from chronicle.envelope import COMPACTION, ActorKind, Kind, PendingEvent
 from chronicle.importers import claude_blocks, lines, text
 from chronicle.importers.claude_blocks import CLIENT, Part
-from chronicle.importers.protocol import Ignored, Item, Noted, Opened, Read, ReadSection, Refused, Session
+from chronicle.importers.protocol import Ignored, Item, Noted, Opened, Read, ReadSection, Refused, Session, Survey
 
 HUMAN, AGENT = "user", "assistant"
 SUMMARY = "compaction.summary"
@@ -28,6 +28,7 @@ _RECORD_TYPES = {"assistant", "user", "progress", "system", "summary", "file-his
 _HEAD = re.compile(rb'"sessionId"\s*:\s*"')
 _HEAD_TYPE = re.compile(rb'"type"\s*:\s*"(?:assistant|user|progress|system)"')
 _MESSAGE_ID = re.compile(rb'"id"\s*:\s*"([^"\\]{1,200})"')
+_COMPACT_SUMMARY = re.compile(rb'"isCompactSummary"\s*:\s*true')
 _GIST = re.compile(r"Primary Request and Intent:?\W*\s*(\S[^\n]*)")
 
 
@@ -88,6 +89,10 @@ class ClaudeCode:
         if any(_is_record(record) for record in lines.first_documents(opened)):
             return True
         return bool(_HEAD.search(opened.head) and _HEAD_TYPE.search(opened.head))
+
+    def survey(self, opened: Opened) -> Survey:
+        """Count the lines and find the last compaction summary."""
+        return lines.survey(opened, _COMPACT_SUMMARY)
 
     def read(self, opened: Opened) -> Iterator[Item]:
         """Yield the items of a transcript. Raises BrokenFile only for what is not a regular file."""

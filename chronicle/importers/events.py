@@ -9,6 +9,7 @@ Guarantees: an id is the event's native id; without one it is the digest of the 
 Refuses: a file without its header, a line with a key or a kind that is not known, a time without a zone.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -17,7 +18,7 @@ from chronicle import canonical
 from chronicle.envelope import COMPACTION, NAMESPACE, RESERVED_NAMESPACE, ActorKind, Kind, PendingEvent, validate
 from chronicle.errors import BrokenFile, InvalidEvent
 from chronicle.importers import lines, text
-from chronicle.importers.protocol import Ignored, Item, Opened, Read, ReadSection, Refused, Session
+from chronicle.importers.protocol import Ignored, Item, Opened, Read, ReadSection, Refused, Session, Survey
 
 MARK = "anagrapheus.events"
 VERSION = 1
@@ -25,6 +26,7 @@ KEYS = {
     "session", "id", "kind", "actor_kind", "actor", "content", "payload", "correlation", "answers", "at",
     "audience", "type", "namespace", "schema_version",
 }  # fmt: skip
+_SUMMARY = re.compile(rb'^\s*\{\s*"(summary|title|session)"')
 SUMMARY_KEYS = {"session", "summary", "title"}
 
 
@@ -53,6 +55,10 @@ class PlainEvents:
         """True where the first document carries the mark."""
         return MARK in next(lines.first_documents(opened), {})
 
+    def survey(self, opened: Opened) -> Survey:
+        """Count the lines and find the last summary."""
+        return lines.survey(opened, _SUMMARY)
+
     def read(self, opened: Opened) -> Iterator[Item]:
         """Yield the items of a file. Raises BrokenFile without a header of version 1 that names its session."""
         found = lines.documents(opened)
@@ -69,11 +75,11 @@ class PlainEvents:
 def _header(document: lines.Document | None) -> dict[str, Any]:
     value = document.value if document else None
     if not isinstance(value, dict) or MARK not in value:
-        raise BrokenFile(f'line 1: no header; the first line must be {{"{MARK}": {VERSION}, "session": …}}')
+        raise BrokenFile(f'no header; the first line must be {{"{MARK}": {VERSION}, "session": …}}', line=1)
     if type(value[MARK]) is not int or value[MARK] != VERSION:
-        raise BrokenFile(f"line 1: version {value[MARK]!r} of the form is not known; {VERSION} is")
+        raise BrokenFile(f"version {value[MARK]!r} of the form is not known; {VERSION} is", line=1)
     if not isinstance(value.get("session"), str) or not value["session"].strip():
-        raise BrokenFile("line 1: the header names no session")
+        raise BrokenFile("the header names no session", line=1)
     return value
 
 

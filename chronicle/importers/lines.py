@@ -14,6 +14,7 @@ import io
 import itertools
 import json
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +24,7 @@ import msgspec
 
 from chronicle import canonical
 from chronicle.errors import BrokenFile, InvalidPayload
-from chronicle.importers.protocol import Ignored, Item, Noted, Opened, Refused
+from chronicle.importers.protocol import Ignored, Item, Noted, Opened, Refused, Survey
 
 LINE_CAP = 8 * 1024 * 1024
 HEAD = 64 * 1024
@@ -158,6 +159,16 @@ def _split(file: BinaryIO, size: int) -> Iterator[Raw]:
                 length, ended = _pass_by(stream, length)
                 data = b""
             yield Raw(number, data.rstrip(b"\r\n"), length, ended)
+
+
+def survey(opened: Opened, summary: re.Pattern[bytes]) -> Survey:
+    """Count the lines of a file, and find the last on which `summary` matches."""
+    number = last = 0
+    for raw in raw_lines(opened):
+        number = raw.number
+        if summary.search(raw.data):
+            last = number
+    return Survey(number, last)
 
 
 def _pass_by(stream: BinaryIO, length: int) -> tuple[int, bool]:

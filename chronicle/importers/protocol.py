@@ -112,11 +112,27 @@ class Opened:
     size: int
 
 
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """How many lines (or rows) a file has, and on which the last summary stands (0: there is none).
+
+    Events before a summary are written together with it, so that nothing is drawn over them in between.
+    """
+
+    lines: int
+    last_summary: int = 0
+
+
 class Importer(Protocol):
-    """One format. `name` is what `--format` takes; `sniff` looks at content, never at the extension."""
+    """One format. `name` is what `--format` takes; `sniff` looks at content, never at the extension.
+
+    `survey` is a quick first pass; `read` the second. Both raise BrokenFile for what must be refused whole.
+    """
 
     name: ClassVar[str]
 
     def sniff(self, opened: Opened) -> bool: ...
+
+    def survey(self, opened: Opened) -> Survey: ...
 
     def read(self, opened: Opened) -> Iterator[Item]: ...

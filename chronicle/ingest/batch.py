@@ -1,0 +1,172 @@
+"""One batch of one session's events, compared with what the log holds and appended to it.
+
+Guarantees: under the log's row lock, in the caller's transaction; an event whose key the log holds is
+compared and never written again; nothing is overwritten; the number of queries does not depend on how
+many events there are, but for one per 900 keys. Refuses, by line: other content under a known id.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import batched
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from chronicle import canonical
+from chronicle.envelope import Kind, PendingEvent, validate
+from chronicle.errors import EventExists, InvalidEvent
+from chronicle.importers.protocol import Read
+from chronicle.log import append
+from chronicle.models import Event, Log, Source
+
+KEYS_A_QUERY = 900
+OTHER_CONTENT = "same id, other content: what the log holds stays as it is"
+TAKEN = "an event with this event_id is in the log under another key"
+
+# What an importer may learn later: a message's usage is stated by the last of its records, wherever that is.
+MAY_DIFFER = "usage"
+
+_HELD = ("idempotency_key", "seq", "event_id", "kind", "content", "payload")
+
+
+class Held(NamedTuple):
+    """What the log holds under a key."""
+
+    seq: int
+    event_id: UUID
+    kind: str
+    content: str
+    payload: str
+
+
+@dataclass(slots=True)
+class Landed:
+    """What became of a batch: the events written, those that were there, and lines refused with reasons."""
+
+    first_seq: int = 0
+    added: list[Read] = field(default_factory=list)
+    replayed: list[tuple[Read, int]] = field(default_factory=list)
+    refused: list[tuple[int, str]] = field(default_factory=list)
+
+
+def held(log: Log, keys: Iterable[str]) -> dict[str, Held]:
+    """Return what the log holds under these keys."""
+    found: dict[str, Held] = {}
+    for some in batched(keys, KEYS_A_QUERY, strict=False):
+        rows = Event.objects.filter(log=log, idempotency_key__in=some)
+        for key, seq, event_id, kind, content, payload in rows.values_list(*_HELD):
+            found[str(key)] = Held(seq, event_id, kind, content, payload)
+    return found
+
+
+def seqs(log: Log, keys: Iterable[str]) -> dict[str, int]:
+    """Return the seqs of these keys, where the log holds them."""
+    found: dict[str, int] = {}
+    for some in batched(set(keys), KEYS_A_QUERY, strict=False):
+        rows = Event.objects.filter(log=log, idempotency_key__in=some)
+        found |= {str(key): seq for key, seq in rows.values_list("idempotency_key", "seq")}
+    return found
+
+
+def land(
+    log: Log, reads: Sequence[Read], key_of: Callable[[str], str], source: Source, asked: dict[str, UUID]
+) -> Landed:
+    """Append what is new of `reads`. `asked` maps the keys of requests met so far to their event ids."""
+    there = held(log, {key_of(read.native_id) for read in reads})
+    landed, new = Landed(), dict[str, Read]()
+    for read in reads:
+        key = key_of(read.native_id)
+        if (known := there.get(key)) is not None:
+            _replay(landed, read, known)
+        elif key in new:
+            _repeat(landed, read, new[key])
+        elif (reason := _invalid(read.event)) is None:
+            new[key] = read
+        else:
+            landed.refused.append((read.line, reason))
+    _learn(log, asked, there, new, key_of)
+    answered = [_answering(read, asked, key_of) for read in new.values()]
+    _append(log, landed, dict(zip(new, answered, strict=True)), source)
+    return landed
+
+
+def same(content: str, payload: str, event: PendingEvent) -> bool:
+    """True when the source says what is stored: its words and its data; how they are classified may improve."""
+    if content != event.content:
+        return False
+    again = "" if event.payload is None else canonical.dump(event.payload)
+    return payload == again or _lasting(canonical.parse(payload) if payload else None) == _lasting(event.payload)
+
+
+def _lasting(payload: Any) -> Any:
+    return {key: value for key, value in (payload or {}).items() if key != MAY_DIFFER}
+
+
+def _replay(landed: Landed, read: Read, known: Held) -> None:
+    if same(known.content, known.payload, read.event):
+        landed.replayed.append((read, known.seq))
+    else:
+        landed.refused.append((read.line, OTHER_CONTENT))
+
+
+def _repeat(landed: Landed, read: Read, first: Read) -> None:
+    """The same id twice in one batch: the first counts."""
+    payload = "" if first.event.payload is None else canonical.dump(first.event.payload)
+    if same(first.event.content, payload, read.event):
+        landed.replayed.append((read, 0))
+    else:
+        landed.refused.append((read.line, OTHER_CONTENT))
+
+
+def _invalid(event: PendingEvent) -> str | None:
+    try:
+        validate(event)
+    except InvalidEvent as error:
+        return str(error)
+    return None
+
+
+def _learn(
+    log: Log, asked: dict[str, UUID], there: dict[str, Held], new: dict[str, Read], key_of: Callable[[str], str]
+) -> None:
+    """Know the requests of this batch, and those of earlier ingests that this batch answers."""
+    asked |= {key: known.event_id for key, known in there.items() if known.kind == Kind.TOOL_REQUEST}
+    asked |= {key: read.event.event_id for key, read in new.items() if read.event.kind == Kind.TOOL_REQUEST}
+    wanted = {key_of(read.answers) for read in new.values() if read.answers is not None}
+    asked |= {key: known.event_id for key, known in held(log, wanted - asked.keys()).items()}
+
+
+def _answering(read: Read, asked: dict[str, UUID], key_of: Callable[[str], str]) -> Read:
+    """Name the request that an event answers, where it is known and the source did not name it by event id."""
+    if read.answers is None or read.event.causation is not None:
+        return read
+    request = asked.get(key_of(read.answers))
+    return read if request is None else replace(read, event=replace(read.event, causation=request))
+
+
+def _append(log: Log, landed: Landed, new: dict[str, Read], source: Source) -> None:
+    landed.first_seq = log.last_seq + 1
+    if not new:
+        return
+    try:
+        done = append(log, [read.event for read in new.values()], keys=list(new), source=source)
+    except EventExists:
+        rest = dict(_not_taken(log, landed, new))
+        if len(rest) == len(new):
+            raise
+        _append(log, landed, rest, source)
+        return
+    landed.first_seq, landed.added = done.first_seq, list(new.values())
+
+
+def _not_taken(log: Log, landed: Landed, new: dict[str, Read]) -> Iterator[tuple[str, Read]]:
+    """Yield what may be written; an event id that the log holds under another key, or twice here, is refused."""
+    met: set[UUID] = set()
+    for some in batched(new.values(), KEYS_A_QUERY, strict=False):
+        ids = [read.event.event_id for read in some]
+        met |= set(Event.objects.filter(log=log, event_id__in=ids).values_list("event_id", flat=True))
+    for key, read in new.items():
+        if read.event.event_id in met:
+            landed.refused.append((read.line, TAKEN))
+        else:
+            met.add(read.event.event_id)
+            yield key, read

@@ -1,0 +1,190 @@
+"""`up`: everything for one machine, until Ctrl-C.
+
+Guarantees: the page answers, and says where, before work that takes long begins; the web server and the task
+cluster are started again when they end or stall; when this command ends, however it ends, both end with it.
+Refuses, with one sentence and exit 2: a busy port, a folder that cannot be written, a database that is away.
+"""
+
+import getpass
+import http.client
+import os
+import signal
+import socket
+import sys
+from argparse import ArgumentParser, ArgumentTypeError
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from django.conf import settings
+from django.core import checks
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError, connections
+from django.utils import timezone
+
+from chronicle import conf, first_start, health, jobs, tasks
+from chronicle.errors import CannotStart
+from chronicle.supervise import Program, Supervisor
+
+ANSWERS_WITHIN = 60.0
+ANYWHERE = ("0.0.0.0", "::")  # noqa: S104
+
+
+class Command(BaseCommand):
+    help = "Runs the site on this machine: database, first admin, sample, web server and task cluster. Ctrl-C ends it."
+    requires_system_checks: list[str] = []  # handle runs them, the database's too, once there are tables
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (127.0.0.1)")
+        parser.add_argument("--port", default=8000, type=_port, help="the port to listen on (8000)")
+        parser.add_argument("--ingest", action="append", default=[], metavar="PATH", help="a file or folder to ingest")
+
+    def handle(self, *_: Any, host: str, port: int, ingest: list[str], **__: Any) -> None:
+        stop, hurry = _signals()
+        try:
+            paths = [_there(path) for path in ingest]
+            _port_is_free(host, port)
+            self._prepare(paths)
+        except CannotStart as error:
+            raise CommandError(str(error), returncode=2) from error
+        self._serve(host, port, stop, hurry)
+
+    def _prepare(self, paths: list[Path]) -> None:
+        first_start.folders()
+        first_start.tables()
+        self._check()
+        if admin := first_start.first_admin():
+            self._say(f"First admin: user {admin[0]}, password {admin[1]} (shown this once)")
+        if first_start.sample():
+            self._say("The sample log, a dinner planned by three agents, is ingested and consolidated.")
+        for path in paths:
+            jobs.enqueue("ingest", path.name, key=f"ingest:{path}", args=_ingest_args(path), made_by="up")
+            self._say(f"{path} is ingested in the background; the page of jobs shows how far it is.")
+        for job in jobs.due(timezone.now()):
+            tasks.kick(job)
+        tasks.kick_tick()
+
+    def _check(self) -> None:
+        found = checks.run_checks(databases=["default"])
+        for message in found:
+            self.stderr.write(f"{message.msg} {message.hint or ''}".strip())
+        if any(message.is_serious() for message in found):
+            raise CannotStart("The site is not started, for the reason above.")
+
+    def _serve(self, host: str, port: int, stop: Event, hurry: Event) -> None:
+        connections.close_all()
+        supervisor = Supervisor([_web(host, port), _cluster()], self._say)
+        try:
+            supervisor.start()
+            if _answers(host, port, stop):
+                self._say(f"The site is at http://{_shown(host)}:{port}/ (Ctrl-C ends it)")
+                supervisor.watch(stop)
+            elif not stop.is_set():
+                raise CommandError(f"The site has not answered within {ANSWERS_WITHIN:.0f} s; what it says is above.")
+        finally:
+            supervisor.end(hurry)
+
+    def _say(self, words: str) -> None:
+        self.stdout.write(words)
+        self.stdout.flush()
+
+
+def _signals() -> tuple[Event, Event]:
+    """Two events: the first signal asks to end, the second to hurry."""
+    stop, hurry = Event(), Event()
+
+    def handler(*_: object) -> None:
+        (hurry if stop.is_set() else stop).set()
+
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, handler)
+    return stop, hurry
+
+
+def _port(given: str) -> int:
+    if not given.isdecimal() or not 1 <= int(given) <= 65535:
+        raise ArgumentTypeError(f"a port is a number from 1 to 65535, not {given!r}")
+    return int(given)
+
+
+def _there(given: str) -> Path:
+    path = Path(given).expanduser().resolve()
+    if not path.exists():
+        raise CannotStart(f"There is nothing to ingest at {path}.")
+    return path
+
+
+def _port_is_free(host: str, port: int) -> None:
+    try:
+        family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        raise CannotStart(
+            f"Cannot listen on {host} port {port} ({error.strerror}); choose another with --port, or end what holds it."
+        ) from error
+
+
+def _ingest_args(path: Path) -> dict[str, str | None]:
+    try:
+        owner = getpass.getuser()
+    except (OSError, KeyError):  # no name for this user, as in some containers
+        owner = "me"
+    return {"path": str(path), "name": path.name, "owner": owner, "format": None}
+
+
+def _program(name: str, *arguments: str, **more: Any) -> Program:
+    command = (sys.executable, "-m", "chronicle.child", str(os.getpid()), *arguments)
+    return Program(name, command, dict(os.environ), str(settings.BASE_DIR), **more)
+
+
+def _web(host: str, port: int) -> Program:
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    options = ["--bind", address, "--workers", "2", "--threads", "4", "--timeout", "60", "--graceful-timeout", "5"]
+    program = _program(
+        "The web server", "web", *options, "--no-control-socket", "--log-level", "warning", "anagrapheus_site.wsgi"
+    )
+    if host not in ANYWHERE:
+        program.environment["ALLOWED_HOSTS"] = ",".join(dict.fromkeys([*settings.ALLOWED_HOSTS, _shown(host)]))
+    return program
+
+
+def _cluster() -> Program:
+    grace = conf.worker_silence().total_seconds()
+    return _program(
+        "The task cluster", "tasks", "qcluster", stalled=_stalled, grace=grace, ask_every=min(10, grace / 3)
+    )
+
+
+def _stalled() -> str:
+    """Why the cluster must be started again; a database that is away is no reason."""
+    try:
+        found = health.worker_health()
+        return found.words if found.stalled else ""
+    except DatabaseError:
+        return ""
+    finally:
+        connections.close_all()
+
+
+def _shown(host: str) -> str:
+    host = "127.0.0.1" if host in ANYWHERE else host
+    return f"[{host}]" if ":" in host else host
+
+
+def _answers(host: str, port: int, stop: Event) -> bool:
+    """Ask for /healthz/ until it answers; False when it does not, or the site is to end."""
+    for _ in range(int(ANSWERS_WITHIN / 0.1)):
+        asked = http.client.HTTPConnection(_shown(host).strip("[]"), port, timeout=2)
+        try:
+            asked.request("GET", "/healthz/")
+            if asked.getresponse().status < 500:
+                return True
+        except (OSError, http.client.HTTPException):
+            pass
+        finally:
+            asked.close()
+        if stop.wait(0.1):
+            return False
+    return False
