@@ -61,9 +61,7 @@ class Brief:
         upto = log.last_seq if upto_seq is None else upto_seq
         row = policies.at(policies.rows(log), max(upto, 1))
         since = timezone.now() - timedelta(hours=row.recent_window_hours)
-        first = (
-            Event.objects.filter(log=log, at__gte=since, seq__lte=upto).order_by("seq").values_list("seq", flat=True)
-        )
+        lately = Event.objects.filter(log=log, at__gte=since, seq__lte=upto).order_by("seq")
         return view(
             self._cover(upto),
             recent_from=lately.values_list("seq", flat=True).first() or upto + 1,
