@@ -39,9 +39,7 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps({"logs": answers}))
         if any(answer.get("failed") for answer in answers):
-            raise CommandError(
-                "Some units could not be drawn; they stay in the tail for another try.", returncode=1
-            )
+            raise CommandError("Some units could not be drawn; they stay in the tail for another try.", returncode=1)
 
 
 def logs_named(ids: list[str], *, every: bool) -> list[Log]:
