@@ -134,7 +134,8 @@ def _shown(piece: Any, part: Part) -> str:
 def _other(index: int, block: Any, kind: Any, by: ActorKind) -> Part:
     """An image, a document, or a block of a kind not known here: kept, and named in the content."""
     by = ActorKind.AGENT if by is ActorKind.AGENT else by if kind in ("image", "document") else ActorKind.SYSTEM
-    part = Part(index, Kind.MESSAGE, "", by, type=f"block.{text.name(kind, 'unknown')[:100]}")
+    said = Kind.THOUGHT if kind == "redacted_thinking" else Kind.MESSAGE
+    part = Part(index, said, "", by, type=f"block.{text.name(kind, 'unknown')[:100]}")
     taken = _take_out(block, part)
     if taken is None:
         part.payload["block"] = _without_signature(block)

@@ -196,7 +196,7 @@ def _plain(raw: Raw) -> Document | None:
     """Read a line that is one JSON document with nothing odd in it; None leaves it to the exact reader."""
     try:
         value = _decode(raw.data)
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
     deep = raw.data.count(b"{") + raw.data.count(b"[") > canonical.MAX_DEPTH and too_deep(value)
     return None if deep else Document(raw.number, str(raw.number), value, "", raw.data)
