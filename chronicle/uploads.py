@@ -14,7 +14,9 @@ from typing import Any, Protocol
 from django.conf import settings
 
 from chronicle import jobs
-from chronicle.errors import BrokenFile, ChronicleError, LeaseLost
+from chronicle.errors import BrokenFile
+from chronicle.importers.protocol import Refused
+from chronicle.ingest import FileReport, ingest_file
 from chronicle.models import Job
 
 KIND = "ingest"
@@ -55,29 +57,28 @@ def ingest(held: jobs.Held) -> Mapping[str, Any]:
     """Do the job: ingest each file of the upload and return the report, one entry a file, in their order."""
     files, owner = held.args["files"], held.args["owner"]
     reports = []
-    for done, file in enumerate(files):
-        held.progress(done, len(files), "files")
-        reports.append(_report(held, file, owner))
+    for number, file in enumerate(files, 1):
+        reports.append(_report(held, file, owner, f"{number} of {len(files)}"))
     held.progress(len(files), len(files), "files")
     return {"files": reports}
 
 
-def _report(held: jobs.Held, file: Mapping[str, str], owner: str) -> dict[str, Any]:
-    from chronicle.ingest import ingest_file
-
+def _report(held: jobs.Held, file: Mapping[str, str], owner: str, place: str) -> dict[str, Any]:
     path = _inside(file["path"])
-    empty = {"path": file["name"], "format": "", "logs": [], "refused": [], "ignored": {}}
     if not path.is_file():
-        return empty | {"error": "The uploaded file is gone from the server; upload it again."}
+        return _whole(file["name"], "The uploaded file is gone from the server; upload it again.")
     if path.stat().st_size == 0:
-        return empty | {"error": "The file is empty."}
-    try:
-        report: dict[str, Any] = ingest_file(path, owner=owner, name=file["name"]).as_json()
-    except LeaseLost:
-        raise
-    except ChronicleError as error:
-        return empty | {"error": str(error)}
-    return report | {"path": file["name"]}
+        return _whole(file["name"], "The file is empty.")
+
+    def progress(done: int, of: int | None, what: str) -> None:
+        held.progress(done, of, f"{what} of file {place}")
+
+    return ingest_file(path, owner=owner, name=file["name"], progress=progress, fence=held.fence).as_json()
+
+
+def _whole(name: str, reason: str) -> dict[str, Any]:
+    """The report of a file of which nothing can be read."""
+    return FileReport(name, refused=[Refused(0, reason)]).as_json()
 
 
 def _inside(path: str) -> Path:

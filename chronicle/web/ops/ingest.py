@@ -7,7 +7,7 @@ Refuses, with a sentence: no file, only empty files, more bytes or files than th
 """
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from django import forms
 from django.conf import settings
@@ -27,6 +27,16 @@ from chronicle.web.ops.jobs import Row, visible_jobs
 from chronicle.web.respond import respond
 
 RECENT = 20
+LINES = 200
+
+
+class Shown(NamedTuple):
+    """A file of a report: what holds for the whole of it, and lines that could not be read, cut at LINES."""
+
+    report: dict[str, Any]
+    whole: list[str]
+    lines: list[dict[str, Any]]
+    refused: int
 
 
 class Upload(forms.Form):
@@ -106,15 +116,21 @@ def ingest_job(request: HttpRequest, job_id: int) -> HttpResponse:
     job = visible_jobs(user).filter(kind=uploads.KIND, pk=job_id).first()
     if job is None:
         raise LogNotFound
-    files = (job.result or {}).get("files", [])
-    named = {log["log"] for file in files for log in file["logs"]}
+    files = [_shown(report) for report in (job.result or {}).get("files", [])]
+    named = {log["log"] for file in files for log in file.report["logs"]}
     context = {
         "row": Row(job, None),
         "owner": job.args["owner"],
         "handed_in": len(job.args["files"]),
         "files": files,
-        "read": sum(not file.get("error") for file in files),
-        "unread": sum(bool(file.get("error")) for file in files),
+        "read": sum(bool(file.report["logs"]) for file in files),
+        "unread": sum(not file.report["logs"] for file in files),
         "readable": set(visible_logs(user).filter(public_id__in=named).values_list("public_id", flat=True)),
     }
     return respond(request, "ops/ingest_job.html", context, fragments=("report",))
+
+
+def _shown(report: dict[str, Any]) -> Shown:
+    whole = [one["reason"] for one in report["refused"] if not one["line"]]
+    lines = [one for one in report["refused"] if one["line"]]
+    return Shown(report, whole, lines[:LINES], len(lines))
