@@ -65,7 +65,8 @@ def _is_from(quote: str, text: str) -> bool:
     while place >= 0:
         before, after = text[:place][-1:], text[place + len(bare) :][:1]
         whole = not (_narrow(before) and _narrow(bare[:1])) and not (_narrow(bare[-1:]) and _narrow(after))
-        if whole and (quote.endswith(" …") or not text[place + len(bare) :].strip()):
+        to_the_end = not text[place + len(bare) :].strip() or before == after == '"'  # of the text, or of a value in it
+        if whole and (quote.endswith(" …") or to_the_end):
             return True
         place = text.find(bare, place + 1)
     return False

@@ -8,7 +8,7 @@ about 1,500 characters however many sections there are.
 import re
 from collections.abc import Sequence
 
-from chronicle.summarisers.answer import MAX_TITLE, UNTITLED
+from chronicle.summarisers.answer import MAX_TITLE, UNTITLED, cut_title
 from chronicle.summarisers.protocol import Child, Draft
 from chronicle.summarisers.quotes import MARKS, Quote, closed, last_words, quote_at
 from chronicle.summarisers.span import NOTHING_PUBLIC
@@ -84,14 +84,13 @@ def _repeats(words: str, title: str) -> bool:
 
 
 def _title(children: Sequence[Child]) -> str:
-    """The first section's title (of a rollup, its first half) and the last one's (its last half)."""
-    first = children[0].title.split(BETWEEN)[0]
-    last = children[-1].title.split(BETWEEN)[-1]
+    """The first section's title (of a rollup, its first half) and the last one's (its last half), on one line."""
+    first, last = (" ".join(child.title.split()) for child in (children[0], children[-1]))
+    first, last = first.split(BETWEEN)[0], last.split(BETWEEN)[-1]
     if first == last:
-        return first or UNTITLED
+        return cut_title(first) or UNTITLED
     room = MAX_TITLE - len(BETWEEN)
-    half = room // 2
-    first = _short(first, max(half, room - len(last)))
+    first = _short(first, max(room // 2, room - len(last)))
     return f"{first}{BETWEEN}{_short(last, room - len(first))}"
 
 

@@ -67,4 +67,5 @@ def test_any_rollup_is_short_and_holds_a_title(children: list[Child]) -> None:
     assert draft.prose.strip()
     assert len(draft.prose) <= 1500
     assert 1 <= len(draft.title) <= 80
+    assert "\n" not in draft.title
     assert Outline().rollup(children) == draft
