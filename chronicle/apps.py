@@ -12,9 +12,10 @@ class ChronicleConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from chronicle import checks
+        from chronicle import checks, handlers
 
         checks.install()
+        handlers.install()
         post_migrate.connect(after_migrate, sender=self)
 
 

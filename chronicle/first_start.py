@@ -8,7 +8,6 @@ Refuses, in a sentence: a folder that cannot be written, a database that does no
 import contextlib
 import secrets
 import tempfile
-from importlib.util import find_spec
 from pathlib import Path
 
 from django.conf import settings
@@ -18,6 +17,7 @@ from django.db import OperationalError, connection
 
 from chronicle import jobs
 from chronicle.errors import CannotStart
+from chronicle.ingest import ingest_file
 from chronicle.log.database import ALPHABET
 from chronicle.models import Log
 
@@ -68,10 +68,8 @@ def first_admin() -> tuple[str, str] | None:
 
 def sample() -> bool:
     """Ingest and consolidate the sample into a site without logs; True when it did."""
-    if not find_spec("chronicle.ingest") or Log.objects.exists():
+    if Log.objects.exists():
         return False
-    from chronicle.ingest import ingest_file
-
     ingest_file(SAMPLE, owner=SAMPLE_OWNER, name=SAMPLE.name)
     for log in Log.objects.filter(owner=SAMPLE_OWNER):
         jobs.run(jobs.consolidation(log, made_by="first start").pk)

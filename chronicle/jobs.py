@@ -22,7 +22,7 @@ from django.db import DatabaseError, IntegrityError, connection, connections, tr
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
-from chronicle import conf, fold
+from chronicle import conf
 from chronicle.errors import BrokenFile, ChronicleError, LeaseLost, LogNotFound, UnknownFormat
 from chronicle.models import Job, JobState, Log
 
@@ -56,13 +56,17 @@ class Held:
     lease: timedelta
 
     def fence(self) -> None:
-        """Hold the job's row until the caller's transaction ends; call it before the first write in there.
+        """Hold the job's row until the caller's transaction ends; call it before the first write in there."""
+        self._fence()
 
-        It makes the step durable, so it also renews the lease and starts counting attempts anew.
-        """
+    def step(self) -> None:
+        """A fence around what the next attempt will not do again: attempts are counted anew from here."""
+        self._fence(attempts=1)
+
+    def _fence(self, **values: int) -> None:
         if not connection.in_atomic_block:
-            raise transaction.TransactionManagementError("fence() guards a transaction and needs one that is open")
-        self._change(lease_until=timezone.now() + self.lease, attempts=1)
+            raise transaction.TransactionManagementError("a fence guards a transaction and needs one that is open")
+        self._change(lease_until=timezone.now() + self.lease, **values)
 
     def renew(self) -> None:
         """Keep the lease for another term."""
@@ -104,6 +108,7 @@ class Held:
 
 
 Handler = Callable[[Held], Mapping[str, Any]]
+HANDLERS: dict[str, Handler] = {}  # filled in one place, chronicle.handlers
 
 
 def enqueue(kind: str, target: str, *, key: str, args: Mapping[str, Any] | None = None, made_by: str = "") -> Job:
@@ -272,30 +277,3 @@ def _keep(held: Held, over: Event, alive: Callable[[], None]) -> None:
             logger.warning("job %s: the lease could not be renewed, trying again", held.job_id)
         finally:
             connections.close_all()  # this thread's own
-
-
-def _consolidate(held: Held) -> Mapping[str, Any]:
-    """Draw and roll up one log; the draws of a run that came too late count as wasted."""
-    found = Log.objects.filter(public_id=held.target).first()
-    if found is None:
-        raise LogNotFound
-    try:
-        done = fold.consolidate(found, fence=held.fence, made_by=held.made_by or "system")
-    except LeaseLost as lost:
-        held.spent(wasted_tokens=lost.details.get("wasted_tokens", 0))
-        raise
-    held.spent(tokens_in=done.tokens_in, tokens_out=done.tokens_out, wasted_tokens=done.wasted_tokens)
-    return {"sections": done.sections, "rollups": done.rollups, "failed": done.failed, "through": done.through}
-
-
-def _canary(held: Held) -> Mapping[str, Any]:
-    return {"sang": timezone.now().isoformat()}
-
-
-def _ingest(held: Held) -> Mapping[str, Any]:
-    from chronicle import uploads
-
-    return uploads.ingest(held)
-
-
-HANDLERS: dict[str, Handler] = {"canary": _canary, "consolidate": _consolidate, "ingest": _ingest}

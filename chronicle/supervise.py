@@ -107,11 +107,16 @@ class Supervisor:
         for kept in self.kept:
             kept.start()
 
-    def watch(self, stop: Event) -> None:
-        """Look after the programs until `stop` is set."""
-        while not stop.wait(LOOK_EVERY):
-            for kept in self.kept:
-                kept.look()
+    def look(self) -> None:
+        """Look after each program once."""
+        for kept in self.kept:
+            kept.look()
+
+    def watch(self) -> None:
+        """Look after the programs until interrupted."""
+        while True:
+            time.sleep(LOOK_EVERY)
+            self.look()
 
     def end(self, hurry: Event) -> None:
         """Ask each program to end, kill what is left of their groups after a while, or at once when `hurry` is set."""

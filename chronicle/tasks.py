@@ -18,7 +18,7 @@ from chronicle.models import Job
 TICK = "chronicle.tasks.tick"
 WORK = "chronicle.tasks.work"
 # Seconds a job of this kind may take; the lease is renewed meanwhile, so a dead worker is noticed long before.
-LIMITS = {"ingest": 6 * 3600, "consolidate": 3600}
+LIMITS = {"ingest": 6 * 3600, "ingest_path": 6 * 3600, "consolidate": 3600}
 LIMIT = 600
 KICKED_AT_MOST = 50
 LOGS_A_TICK = 500

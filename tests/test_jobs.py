@@ -123,11 +123,17 @@ def test_a_lease_that_ended_can_be_taken_and_the_late_worker_writes_nothing(cloc
     clock.move(seconds=61)
     taker = jobs.take(late.job_id, lease=LEASE)
     assert taker and taker.attempt == 2
-    for write in (late.fence, late.renew, lambda: late.progress(1, 2, "units"), lambda: late.finish({"late": True})):
+    for write in (
+        late.fence,
+        late.step,
+        late.renew,
+        lambda: late.progress(1, 2, "units"),
+        lambda: late.finish({"late": True}),
+    ):
         with pytest.raises(LeaseLost):
             write()
-    taker.finish({"late": False})
-    assert Job.objects.get(pk=late.job_id).result == {"late": False}
+    taker.finish({"late": 0})
+    assert Job.objects.get(pk=late.job_id).result == {"late": 0}
 
 
 @pytest.mark.django_db
@@ -139,7 +145,7 @@ def test_a_lease_that_ended_is_lost_even_if_nobody_took_it(clock: Clock) -> None
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("keep", ["fence", "renew", "progress"])
+@pytest.mark.parametrize("keep", ["fence", "step", "renew", "progress"])
 def test_a_lease_is_kept_by_steps_progress_and_renewal(clock: Clock, keep: str) -> None:
     mine = held()
     for _ in range(3):
@@ -274,14 +280,26 @@ def test_the_sweep_queues_jobs_of_lost_workers_and_parks_the_third_loss(clock: C
 
 
 @pytest.mark.django_db
-def test_a_durable_step_starts_the_count_of_attempts_anew(clock: Clock) -> None:
+def test_a_step_starts_the_count_of_attempts_anew(clock: Clock) -> None:
     job = queued()
     for _ in range(5):
         taken = jobs.take(job.pk, lease=LEASE)
         assert taken
-        taken.fence()
+        taken.step()
         clock.move(seconds=61)
         assert jobs.sweep(clock()).parked == 0
+
+
+@pytest.mark.django_db
+def test_a_fence_alone_does_not_hide_that_attempts_end_badly(clock: Clock) -> None:
+    job = queued()
+    for _ in range(3):
+        taken = jobs.take(job.pk, lease=LEASE)
+        assert taken
+        taken.fence()
+        clock.move(seconds=61)
+        swept = jobs.sweep(clock())
+    assert swept.parked == 1
 
 
 @pytest.mark.django_db

@@ -7,10 +7,12 @@ Refuses, with one sentence and exit 2: a busy port, a folder that cannot be writ
 
 import getpass
 import http.client
+import logging
 import os
 import signal
 import socket
 import sys
+import time
 from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 from threading import Event
@@ -40,29 +42,44 @@ class Command(BaseCommand):
         parser.add_argument("--ingest", action="append", default=[], metavar="PATH", help="a file or folder to ingest")
 
     def handle(self, *_: Any, host: str, port: int, ingest: list[str], **__: Any) -> None:
-        stop, hurry = _signals()
+        logging.getLogger("chronicle").setLevel(os.environ.get("LOG_LEVEL", "WARNING"))  # here; not in the children
+        hurry = _signals()
+        supervisor = Supervisor([_web(host, port), _cluster()], self._say)
         try:
             paths = [_there(path) for path in ingest]
             _port_is_free(host, port)
-            self._prepare(paths)
+            self._prepare()
+            supervisor.start()  # while they start, there is time for the sample
+            self._fill(paths)
+            _wait_for_an_answer(host, port, supervisor)
+            self._say(f"The site is at http://{_shown(host)}:{port}/ (Ctrl-C ends it)")
+            supervisor.watch()
         except CannotStart as error:
             raise CommandError(str(error), returncode=2) from error
-        self._serve(host, port, stop, hurry)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            supervisor.end(hurry)
 
-    def _prepare(self, paths: list[Path]) -> None:
+    def _prepare(self) -> None:
         first_start.folders()
         first_start.tables()
         self._check()
         if admin := first_start.first_admin():
             self._say(f"First admin: user {admin[0]}, password {admin[1]} (shown this once)")
+        connections.close_all()
+
+    def _fill(self, paths: list[Path]) -> None:
         if first_start.sample():
             self._say("The sample log, a dinner planned by three agents, is ingested and consolidated.")
         for path in paths:
-            jobs.enqueue("ingest", path.name, key=f"ingest:{path}", args=_ingest_args(path), made_by="up")
+            key = f"ingest_path:{path}"[:300]
+            jobs.enqueue("ingest_path", path.name[:300], key=key, args=_ingest_args(path), made_by="up")
             self._say(f"{path} is ingested in the background; the page of jobs shows how far it is.")
         for job in jobs.due(timezone.now()):
             tasks.kick(job)
         tasks.kick_tick()
+        connections.close_all()
 
     def _check(self) -> None:
         found = checks.run_checks(databases=["default"])
@@ -71,34 +88,25 @@ class Command(BaseCommand):
         if any(message.is_serious() for message in found):
             raise CannotStart("The site is not started, for the reason above.")
 
-    def _serve(self, host: str, port: int, stop: Event, hurry: Event) -> None:
-        connections.close_all()
-        supervisor = Supervisor([_web(host, port), _cluster()], self._say)
-        try:
-            supervisor.start()
-            if _answers(host, port, stop):
-                self._say(f"The site is at http://{_shown(host)}:{port}/ (Ctrl-C ends it)")
-                supervisor.watch(stop)
-            elif not stop.is_set():
-                raise CommandError(f"The site has not answered within {ANSWERS_WITHIN:.0f} s; what it says is above.")
-        finally:
-            supervisor.end(hurry)
-
     def _say(self, words: str) -> None:
         self.stdout.write(words)
         self.stdout.flush()
 
 
-def _signals() -> tuple[Event, Event]:
-    """Two events: the first signal asks to end, the second to hurry."""
-    stop, hurry = Event(), Event()
+def _signals() -> Event:
+    """The first signal interrupts, whatever is being done; the event is set by the second, which asks to hurry."""
+    asked, hurry = Event(), Event()
 
     def handler(*_: object) -> None:
-        (hurry if stop.is_set() else stop).set()
+        if asked.is_set():
+            hurry.set()
+            return
+        asked.set()
+        raise KeyboardInterrupt
 
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, handler)
-    return stop, hurry
+    return hurry
 
 
 def _port(given: str) -> int:
@@ -126,12 +134,12 @@ def _port_is_free(host: str, port: int) -> None:
         ) from error
 
 
-def _ingest_args(path: Path) -> dict[str, str | None]:
+def _ingest_args(path: Path) -> dict[str, str]:
     try:
         owner = getpass.getuser()
     except (OSError, KeyError):  # no name for this user, as in some containers
         owner = "me"
-    return {"path": str(path), "name": path.name, "owner": owner, "format": None}
+    return {"path": str(path), "owner": owner}
 
 
 def _program(name: str, *arguments: str, **more: Any) -> Program:
@@ -173,18 +181,22 @@ def _shown(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _answers(host: str, port: int, stop: Event) -> bool:
-    """Ask for /healthz/ until it answers; False when it does not, or the site is to end."""
-    for _ in range(int(ANSWERS_WITHIN / 0.1)):
-        asked = http.client.HTTPConnection(_shown(host).strip("[]"), port, timeout=2)
-        try:
-            asked.request("GET", "/healthz/")
-            if asked.getresponse().status < 500:
-                return True
-        except (OSError, http.client.HTTPException):
-            pass
-        finally:
-            asked.close()
-        if stop.wait(0.1):
-            return False
-    return False
+def _wait_for_an_answer(host: str, port: int, supervisor: Supervisor) -> None:
+    """Ask for /healthz/ until it answers, starting again what ends meanwhile. Raises CannotStart after a minute."""
+    deadline = time.monotonic() + ANSWERS_WITHIN
+    while not _answers(host, port):
+        if time.monotonic() > deadline:
+            raise CannotStart(f"The site has not answered within {ANSWERS_WITHIN:.0f} s; what it says is above.")
+        supervisor.look()
+        time.sleep(0.1)
+
+
+def _answers(host: str, port: int) -> bool:
+    asked = http.client.HTTPConnection(_shown(host).strip("[]"), port, timeout=2)
+    try:
+        asked.request("GET", "/healthz/")
+        return asked.getresponse().status < 500
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        asked.close()

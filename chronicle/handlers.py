@@ -1,0 +1,86 @@
+"""What each kind of job does. The one place where kinds are named.
+
+Guarantees: a handler does its work again without harm, because a worker may die at any point of it; what it
+writes is fenced by the job's lease; what it returns is small and holds no payload.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from django.utils import timezone
+
+from chronicle import fold, jobs, uploads
+from chronicle.errors import LeaseLost, LogNotFound
+from chronicle.importers.protocol import Refused
+from chronicle.ingest import FileReport, Found, found, ingest_file
+from chronicle.jobs import Held
+from chronicle.models import Log
+
+TELL_EVERY = 1.0
+REPORTS_KEPT = 500
+REFUSALS_KEPT = 50
+
+
+def install() -> None:
+    """Name the kinds; called once, when the application is ready."""
+    jobs.HANDLERS.update(canary=canary, consolidate=consolidate, ingest=uploads.ingest, ingest_path=ingest_path)
+
+
+def canary(_: Held) -> Mapping[str, Any]:
+    """Do nothing but be done."""
+    return {"sang": timezone.now().isoformat()}
+
+
+def consolidate(held: Held) -> Mapping[str, Any]:
+    """Draw and roll up one log; the draws of a run that came too late count as wasted."""
+    log = Log.objects.filter(public_id=held.target).first()
+    if log is None:
+        raise LogNotFound
+    try:
+        done = fold.consolidate(log, fence=held.step, made_by=held.made_by or "system")
+    except LeaseLost as lost:
+        held.spent(wasted_tokens=lost.details.get("wasted_tokens", 0))
+        raise
+    held.spent(tokens_in=done.tokens_in, tokens_out=done.tokens_out, wasted_tokens=done.wasted_tokens)
+    return {"sections": done.sections, "rollups": done.rollups, "failed": done.failed, "through": done.through}
+
+
+def ingest_path(held: Held) -> Mapping[str, Any]:
+    """Ingest a file or folder of this machine. Only the command line makes such a job, never a page."""
+    files, reports = list(found([Path(held.args["path"])])), []
+    for number, file in enumerate(files):
+        reports.append(_ingest(file, held, _teller(held, number, len(files), file.path.name)))
+    held.progress(len(files), len(files), "files")
+    kept = [_short(report.as_json()) for report in reports[:REPORTS_KEPT]]
+    added = sum(log.added for report in reports for log in report.logs)
+    return {"files": kept, "of": len(files), "added": added}
+
+
+def _short(report: dict[str, Any]) -> dict[str, Any]:
+    """A report whose refusals fit into a row; how many there are stays."""
+    return report | {"refused": report["refused"][:REFUSALS_KEPT], "refusals": len(report["refused"])}
+
+
+def _ingest(file: Found, held: Held, tell: Callable[[int, int | None, str], None]) -> FileReport:
+    if file.reason:
+        return FileReport(path=str(file.path), refused=[Refused(0, file.reason)])
+    tell(0, None, "lines")
+    return ingest_file(
+        file.path, owner=held.args["owner"], format=held.args.get("format"), progress=tell, fence=held.fence
+    )
+
+
+def _teller(held: Held, number: int, of: int, name: str) -> Callable[[int, int | None, str], None]:
+    """Progress of one file as the progress of the job: said at once, then at most once a second."""
+    told = 0.0
+
+    def tell(done: int, lines: int | None, what: str) -> None:
+        nonlocal told
+        if time.monotonic() - told >= TELL_EVERY:
+            told = time.monotonic()
+            within = f", {done:,} {what}" if done else ""
+            held.progress(number, of, f"files: {name}{within}")
+
+    return tell
