@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from django.db.models import Count, F, Max, Min, Q, QuerySet
+from django.db.models import Count, F, Max, Min, Q, QuerySet, Subquery
 
 from chronicle.envelope import CONTENT_KINDS
 from chronicle.errors import UnknownSection
@@ -71,6 +71,12 @@ class ProseView:
     pins: tuple[str, ...]
 
 
+def _starting_last(edition: Edition, level: int, seq: int) -> Subquery:
+    """The anchor that starts last at or before `seq`, one step into the index; no other of its level can hold `seq`."""
+    ground = Anchor.objects.filter(edition=edition, level=level, from_seq__lte=seq)
+    return Subquery(ground.order_by("-from_seq").values("pk")[:1])
+
+
 class Anchors:
     """Ranges, units and supersession of one edition; no way to prose. Level 0 unless `level` says otherwise."""
 
@@ -90,7 +96,7 @@ class Anchors:
 
     def covering(self, seq: int, *, level: int = 0) -> AnchorView | None:
         """Return the anchor whose range holds `seq`, or None."""
-        found = self._current().filter(anchor__level=level, anchor__from_seq__lte=seq, anchor__to_seq__gte=seq)
+        found = self._current().filter(anchor=_starting_last(self._edition, level, seq), anchor__to_seq__gte=seq)
         row = found.first()
         return self._view(row) if row else None
 
@@ -173,9 +179,8 @@ class Prose:
 
     def covering(self, seq: int) -> ProseView | None:
         """Return the current level-0 section whose range holds `seq`, or None."""
-        found = self._all().filter(
-            anchor__level=0, anchor__from_seq__lte=seq, anchor__to_seq__gte=seq, superseded_by__isnull=True
-        )
+        found = self._all().filter(anchor=_starting_last(self._edition, 0, seq), anchor__to_seq__gte=seq)
+        found = found.filter(superseded_by__isnull=True)
         row = found.first()
         return self._view(row) if row else None
 
