@@ -143,7 +143,7 @@ def test_every_voice_is_named_and_many_are_counted() -> None:
     said = [human(f"Guest {number} is coming too.", f"guest {number}") for number in range(9)]
     prose = section(*said, agent("Noted.")).prose
     assert prose.startswith("guest 0 said “Guest 0 is coming too.” guest 1 said")
-    assert "6 others spoke 6 times." in prose
+    assert "5 others spoke 5 times." in prose
 
 
 def test_a_bare_role_gets_an_article() -> None:

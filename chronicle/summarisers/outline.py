@@ -36,6 +36,7 @@ class Scale:
 
 
 SCALES = (
+    Scale(Room(4, 6, 220), Room(4, 6, 200), tools=6, given=4, limit=200),
     Scale(Room(3, 3, 200), Room(3, 3, 180), tools=5, given=3, limit=160),
     Scale(Room(3, 3, 150), Room(3, 3, 130), tools=4, given=2, limit=120),
     Scale(Room(3, 2, 120), Room(3, 2, 110), tools=3, given=1, limit=100),

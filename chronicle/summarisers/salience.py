@@ -54,7 +54,7 @@ class Weights:
             weight = weight * 5 // 4
         if any(word in _TELLING for word in words) or _NUMBER.search(text, place.start, place.end):
             weight = weight * 5 // 4
-        if _UNDER_WAY.match(text, place.start) or _is_heading(text, place.start):
+        if _UNDER_WAY.match(text, place.start) or _is_layout(text, place.start):
             weight //= 3
         return weight // isqrt(100 * (len(words) + 4))
 
@@ -64,8 +64,9 @@ class Weights:
             self._in[word] //= 4
 
 
-def _is_heading(text: str, start: int) -> bool:
-    return text[max(0, start - 4) : start].rstrip().endswith("#")
+def _is_layout(text: str, start: int) -> bool:
+    """True for a heading, and for data rather than words."""
+    return text.startswith(("{", "[", "<"), start) or text[max(0, start - 4) : start].rstrip().endswith("#")
 
 
 def _words(text: str) -> list[str]:

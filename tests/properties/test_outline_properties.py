@@ -37,7 +37,7 @@ def spans(draw: st.DrawFn) -> Span:
     return Span(tuple(said))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(spans())
 def test_any_outline_quotes_exactly_invents_nothing_and_stays_short(span: Span) -> None:
     draft = Outline().section(span)
@@ -54,7 +54,7 @@ def test_any_outline_quotes_exactly_invents_nothing_and_stays_short(span: Span) 
     assert Outline().section(span) == draft
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.builds(Child, title=texts.filter(bool), prose=texts.filter(bool), event_count=st.integers(0, 400)),
