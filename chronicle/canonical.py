@@ -114,11 +114,8 @@ def sha256(data: bytes) -> str:
 
 def digest(tag: str, *fields: str) -> str:
     """Return the sha256 over `tag` and `fields`, each preceded by its length in bytes (8, big endian)."""
-    hashed = hashlib.sha256()
-    for field in (tag, *fields):
-        data = field.encode()
-        hashed.update(len(data).to_bytes(8, "big") + data)
-    return hashed.hexdigest()
+    parts = [field.encode() for field in (tag, *fields)]
+    return sha256(b"".join([piece for part in parts for piece in (len(part).to_bytes(8, "big"), part)]))
 
 
 def genesis(log_id: str) -> str:

@@ -5,7 +5,7 @@ back is field for field what was sealed.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -49,23 +49,27 @@ _NAMES = ", ".join(f'"{column}"' for column in COLUMNS)
 def write(using: str, log_pk: int, source_pk: int | None, events: Iterable[StoredEvent]) -> None:
     """Insert all events in one statement's worth of rows, inside the caller's transaction."""
     connection = connections[using]
-    rows = ((log_pk, source_pk, *_values(event)) for event in events)
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             statement = f"COPY chronicle_event ({_NAMES}) FROM STDIN"
             with connection.wrap_database_errors, cursor.copy(statement) as copy:
-                for row in rows:
-                    copy.write_row(row)
+                for event in events:
+                    copy.write_row((log_pk, source_pk, *_values(event)))
         else:
             marks = ", ".join(["%s"] * len(COLUMNS))
-            adapted = [tuple(_sqlite(value) for value in row) for row in rows]
-            cursor.executemany(f"INSERT INTO chronicle_event ({_NAMES}) VALUES ({marks})", adapted)
+            rows = [(log_pk, source_pk, *_values(event, _hex, _naive)) for event in events]
+            cursor.executemany(f"INSERT INTO chronicle_event ({_NAMES}) VALUES ({marks})", rows)
 
 
-def _values(event: StoredEvent) -> tuple[Any, ...]:
+def _values(
+    event: StoredEvent,
+    of_id: Callable[[UUID], Any] = lambda one: one,
+    of_time: Callable[[datetime], Any] = lambda at: at,
+) -> tuple[Any, ...]:
+    """Return the columns after the two keys; `of_id` and `of_time` adapt to what a database takes."""
     return (
         event.seq,
-        event.event_id,
+        of_id(event.event_id),
         event.kind,
         event.actor_kind,
         event.actor,
@@ -74,10 +78,10 @@ def _values(event: StoredEvent) -> tuple[Any, ...]:
         event.type,
         event.schema_version,
         event.payload,
-        event.causation,
+        event.causation and of_id(event.causation),
         event.correlation,
-        event.at,
-        event.claimed_at,
+        of_time(event.at),
+        event.claimed_at and of_time(event.claimed_at),
         canonical.dump(list(event.audience)) if event.audience else "",
         event.locator,
         event.text_form,
@@ -89,12 +93,13 @@ def _values(event: StoredEvent) -> tuple[Any, ...]:
     )
 
 
-def _sqlite(value: Any) -> Any:
-    if isinstance(value, UUID):
-        return value.hex
-    if isinstance(value, datetime):
-        return str(value.astimezone(UTC).replace(tzinfo=None))
-    return value
+def _hex(one: UUID) -> str:
+    return one.hex
+
+
+def _naive(at: datetime) -> str:
+    """Return a time as Django keeps it on SQLite: UTC, without a zone."""
+    return str(at.astimezone(UTC).replace(tzinfo=None))
 
 
 def stored(rows: models.QuerySet[Event]) -> Iterator[StoredEvent]:
