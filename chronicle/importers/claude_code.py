@@ -22,12 +22,15 @@ from chronicle.importers.protocol import Ignored, Item, Noted, Opened, Read, Rea
 HUMAN, AGENT = "user", "assistant"
 SUMMARY = "compaction.summary"
 MICROCOMPACTION = "microcompaction"
+STUB = "stub"
 SUBAGENT_COMPACTION = "subagent.compaction"
 
 _RECORD_TYPES = {"assistant", "user", "progress", "system", "summary", "file-history-snapshot", "queue-operation"}
 _HEAD = re.compile(rb'"sessionId"\s*:\s*"')
 _HEAD_TYPE = re.compile(rb'"type"\s*:\s*"(?:assistant|user|progress|system)"')
 _MESSAGE_ID = re.compile(rb'"id"\s*:\s*"([^"\\]{1,200})"')
+_SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([\w.-]{1,200})"')
+_UUID = re.compile(rb'"uuid"\s*:\s*"([\w.-]{1,200})"')
 _COMPACT_SUMMARY = re.compile(rb'"isCompactSummary"\s*:\s*true')
 _GIST = re.compile(r"Primary Request and Intent:?\W*\s*(\S[^\n]*)")
 
@@ -98,7 +101,9 @@ class ClaudeCode:
         """Yield the items of a transcript. Raises BrokenFile only for what is not a regular file."""
         reading = Reading(opened, _last_lines(opened))
         for document in lines.documents(opened, lenient=True):
-            if document.value is None or document.invalid is not None:
+            if document.edges:
+                yield from _stub(reading, document)
+            elif document.value is None or document.invalid is not None:
                 yield from lines.said_of(document)
             if document.value is not None:
                 yield from _record(reading, document)
@@ -142,6 +147,20 @@ def _record(reading: Reading, document: lines.Document) -> Iterator[Item]:
         yield from _progress(reading, document)
     else:
         yield Ignored(_kind(kind), document.line)
+
+
+def _stub(reading: Reading, document: lines.Document) -> Iterator[Item]:
+    """Mark the place of a line that is too long to be read, where its edges name its session."""
+    session = _SESSION_ID.search(document.edges)
+    yield Refused(document.line, document.reason, marked=session is not None)
+    if session is None:
+        return
+    uuid = _UUID.findall(document.edges)
+    value = {"type": "system", "sessionId": session[1].decode(), "uuid": uuid[-1].decode() if uuid else None}
+    part = Part(0, Kind.MESSAGE, f"[{document.reason}]", ActorKind.SYSTEM, {"stub": document.reason}, type=STUB)
+    record = _own(reading, document._replace(value=value, data=document.edges))
+    yield from _greet(reading, record, [])
+    yield _read(reading, reading.sessions[record.session], record, part, last=True)
 
 
 def _kind(*names: Any) -> str:

@@ -1,6 +1,6 @@
 r"""Files read a line at a time, and the JSON documents on each line.
 
-Guarantees: bounded memory (a line over the cap is measured and passed by, never held), any of UTF-8,
+Guarantees: bounded memory (a line over the cap is measured and passed by, its edges kept), any of UTF-8,
 UTF-16 and UTF-32 with a byte-order mark, LF or CRLF, several documents glued on one line, NUL padding
 and raw control characters; every line gives its documents or the reason why not, with its number.
 Bytes that are not UTF-8 are kept as lone surrogates (`surrogateescape`), which a content stores in
@@ -28,6 +28,7 @@ from chronicle.importers.protocol import Ignored, Item, Noted, Opened, Refused, 
 
 LINE_CAP = 8 * 1024 * 1024
 HEAD = 64 * 1024
+EDGE = 16 * 1024
 CHUNK = 1024 * 1024
 BLANK = " \t\r\n\x00\ufeff"
 
@@ -41,7 +42,7 @@ _MARKS = (
 
 
 class Raw(NamedTuple):
-    """A line as bytes, without its end. `data` is empty where `length` is over the cap."""
+    """A line as bytes, without its end; of one over the cap, only its first and last EDGE bytes."""
 
     number: int
     data: bytes
@@ -53,7 +54,8 @@ class Document(NamedTuple):
     """One JSON document of a line, or why there is none (`reason`); without either the line is blank.
 
     `data` are its bytes; `place` is the line's number, with `.2` and on for the documents glued behind
-    its first; `invalid` is the position of the first byte that is not UTF-8.
+    its first; `invalid` is the position of the first byte that is not UTF-8; `edges` are the first and
+    last bytes of a line over the cap.
     """
 
     line: int
@@ -62,6 +64,7 @@ class Document(NamedTuple):
     reason: str = ""
     data: bytes = b""
     invalid: int | None = None
+    edges: bytes = b""
 
     @property
     def blank(self) -> bool:
@@ -156,8 +159,7 @@ def _split(file: BinaryIO, size: int) -> Iterator[Raw]:
             number += 1
             length, ended = len(data), data.endswith(b"\n")
             if length > LINE_CAP and not ended:
-                length, ended = _pass_by(stream, length)
-                data = b""
+                data, length, ended = _pass_by(stream, data)
             yield Raw(number, data.rstrip(b"\r\n"), length, ended)
 
 
@@ -171,12 +173,14 @@ def survey(opened: Opened, summary: re.Pattern[bytes]) -> Survey:
     return Survey(number, last)
 
 
-def _pass_by(stream: BinaryIO, length: int) -> tuple[int, bool]:
+def _pass_by(stream: BinaryIO, begun: bytes) -> tuple[bytes, int, bool]:
+    """Read to the end of a line without holding it: its edges, its length, whether it has an end."""
+    head, tail, length = begun[:EDGE], begun[-EDGE:], len(begun)
     while data := stream.readline(CHUNK):
-        length += len(data)
+        tail, length = (tail + data)[-EDGE:], length + len(data)
         if data.endswith(b"\n"):
-            return length, True
-    return length, False
+            return head + b" " + tail, length, True
+    return head + b" " + tail, length, False
 
 
 def documents(opened: Opened, *, lenient: bool = False) -> Iterator[Document]:
@@ -194,6 +198,8 @@ def documents(opened: Opened, *, lenient: bool = False) -> Iterator[Document]:
 
 def _plain(raw: Raw) -> Document | None:
     """Read a line that is one JSON document with nothing odd in it; None leaves it to the exact reader."""
+    if raw.length > LINE_CAP or (raw.length > canonical.MAX_DIGITS and _LONG in raw.data.translate(_DIGITS)):
+        return None
     try:
         value = _decode(raw.data)
     except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -221,7 +227,7 @@ def decode(data: bytes) -> tuple[str, int | None]:
 def line_documents(raw: Raw) -> Iterator[Document]:
     """Yield the JSON documents of one line, or the reason why it has none."""
     if raw.length > LINE_CAP:
-        yield Document(raw.number, str(raw.number), reason=_over_long(raw.length))
+        yield Document(raw.number, str(raw.number), reason=_over_long(raw.length), edges=raw.data)
         return
     text, invalid = decode(raw.data)
     text = text.strip(BLANK)
@@ -247,6 +253,8 @@ def _skip(text: str, start: int) -> int:
     return start
 
 
+_DIGITS = bytes(ord("0") if chr(byte) in "0123456789" else ord(" ") for byte in range(256))
+_LONG = b"0" * (canonical.MAX_DIGITS + 1)
 _decode = msgspec.json.Decoder().decode
 _STRICT, _LOOSE = canonical.decoder(), canonical.decoder(strict=False)
 

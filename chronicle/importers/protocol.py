@@ -81,10 +81,14 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A record that could not be read: the line (or index, from 1) and the reason in words."""
+    """A record that could not be read: the line (or index, from 1) and the reason in words.
+
+    `marked` where an event (a stub) marks its place in the session, so that the record counts once.
+    """
 
     line: int
     reason: str
+    marked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ class FileReport:
 
     def count_refused(self, refused: Refused) -> None:
         """A record that could not be read; a refused event of a record that could is `refuse_event`."""
-        self.unread += 1
+        self.unread += not refused.marked
         self.refused.append(refused)
 
     def refuse_event(self, report: LogReport, line: int, reason: str) -> None:
