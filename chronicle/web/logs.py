@@ -133,6 +133,7 @@ def _stale(pks: Sequence[int]) -> dict[int, int]:
     rows = RollupSource.objects.filter(
         section__anchor__edition__log__in=pks,
         section__anchor__edition__state=EditionState.CURRENT,
+        section__anchor__level__gte=1,
         section__superseded_by__isnull=True,
         source__superseded_by__isnull=False,
     )

@@ -74,7 +74,7 @@ class Overview:
     @cached_property
     def stale(self) -> dict[int, Sequence[str]]:
         """By anchor: the children whose current generation the rollup's current generation has not read."""
-        return stale_rollups(self.edition) if self.edition else {}
+        return superseded_children(self.edition) if self.edition else {}
 
     @cached_property
     def failures(self) -> list[UnitFailure]:
@@ -99,10 +99,13 @@ class Overview:
         return Cover(tuple(ref for ref, _ in parts), self.through + 1, last, covered)
 
 
-def stale_rollups(edition: Edition) -> dict[int, Sequence[str]]:
+def superseded_children(edition: Edition) -> dict[int, Sequence[str]]:
     """Return, by anchor, the ids (`179-196#2`) of children that were superseded since the rollup read them."""
     superseded = RollupSource.objects.filter(
-        section__anchor__edition=edition, section__superseded_by__isnull=True, source__superseded_by__isnull=False
+        section__anchor__edition=edition,
+        section__anchor__level__gte=1,
+        section__superseded_by__isnull=True,
+        source__superseded_by__isnull=False,
     ).select_related("source__anchor")
     found: dict[int, list[str]] = defaultdict(list)
     newest = Max("source__anchor__sections__generation")

@@ -20,7 +20,7 @@ from chronicle.models import Anchor, Edition, EditionState, Log, Section
 from chronicle.web.converters import SectionId
 from chronicle.web.event import WHOLE
 from chronicle.web.events import BIG
-from chronicle.web.overview import stale_rollups
+from chronicle.web.overview import superseded_children
 from chronicle.web.ranges import Slice, slice_of
 from chronicle.web.respond import respond
 
@@ -66,6 +66,10 @@ class SectionPage:
         return list(self.anchor.sections.defer("prose").order_by("-generation"))
 
     @property
+    def length(self) -> int:
+        return self.anchor.to_seq - self.anchor.from_seq + 1
+
+    @property
     def is_current(self) -> bool:
         return self.section.generation == self.generations[0].generation
 
@@ -101,12 +105,17 @@ class SectionPage:
         before = next((anchor for anchor in found if anchor.from_seq < self.anchor.from_seq), None)
         return before, next((anchor for anchor in found if anchor.from_seq > self.anchor.from_seq), None)
 
-    @cached_property
+    @property
     def children(self) -> list[Child]:
-        """What this generation read, oldest first: the rows kept when it was drawn."""
-        read = self.section.sources.select_related("source__anchor").defer("source__prose")
+        """What a rollup read."""
+        return self.read if self.anchor.level else []
+
+    @cached_property
+    def read(self) -> list[Child]:
+        """The sections this generation read, oldest first: a rollup's children, an imported one's predecessors."""
+        rows = self.section.sources.select_related("source__anchor").defer("source__prose")
         newest = Max("source__anchor__sections__generation")
-        return [Child(row.source, row.newest) for row in read.annotate(newest=newest).order_by("position")]
+        return [Child(row.source, row.newest) for row in rows.annotate(newest=newest).order_by("position")]
 
     @property
     def child_count(self) -> int:
@@ -116,7 +125,7 @@ class SectionPage:
     def stale(self) -> tuple[str, ...]:
         if not self.anchor.level or not self.is_current:
             return ()
-        return tuple(stale_rollups(self.edition).get(self.anchor.pk, ()))
+        return tuple(superseded_children(self.edition).get(self.anchor.pk, ()))
 
     def events(self, after: int | None, *, books: bool) -> Slice:
         return slice_of(self.log, self.anchor.from_seq, self.anchor.to_seq, after=after, books=books)

@@ -69,7 +69,7 @@ class Node:
         anchor = self.section.anchor
         if anchor.level and self.child_count:
             return self.child_count, "section" if anchor.level == 1 else "rollup"
-        return anchor.event_count, "event"
+        return anchor.to_seq - anchor.from_seq + 1, "event"
 
 
 @dataclass(frozen=True, slots=True)
