@@ -8,6 +8,11 @@ from typing import Any
 
 import pytest
 
+from chronicle.fold import consolidate
+from chronicle.ingest import ingest_file
+from chronicle.models import Log
+from chronicle.sections import cover_of, current_edition, current_sections
+
 SAMPLE = Path(__file__).parent.parent / "chronicle" / "sample"
 FALSE_NUMBER = re.compile(r"1[.,]?020[.,]?000")
 TRUE_NUMBER = re.compile(r"1[.,]?200[.,]?000")
@@ -113,3 +118,20 @@ def test_both_errors_go_wrong_later(events: list[dict[str, Any]]) -> None:
 def test_the_readme_names_the_seqs_that_hold_them() -> None:
     words = (SAMPLE / "README.md").read_text()
     assert all(seq in words for seq in ("45–94", "398, 510 and 512", "503", "At 72", "74", "732 events", "121 units"))
+
+
+@pytest.mark.django_db
+def test_ingested_and_consolidated_it_has_imported_sections_and_two_levels_of_rollups() -> None:
+    (report,) = ingest_file(SAMPLE / "dinner.jsonl", owner="demo").logs
+    log = Log.objects.get(public_id=report.log)
+    consolidate(log)
+    sections = current_sections(current_edition(log))
+    assert (report.added, report.refused, report.sections) == (732, 0, 2)
+    assert [(one.anchor.ref, one.origin) for one in sections if one.origin == "imported"] == [
+        ("1-44", "imported"),
+        ("45-94", "imported"),
+    ]
+    assert Counter(one.anchor.level for one in sections) == {0: 114, 1: 13, 2: 1}
+    cover = cover_of(current_edition(log))
+    assert len(cover) <= 20
+    assert cover[0].anchor.level == 2
