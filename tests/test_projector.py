@@ -1,0 +1,91 @@
+"""The projector: folds with positions of their own, batches, and what it refuses."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from chronicle import drawing, sections
+from chronicle.envelope import StoredEvent
+from chronicle.errors import LeaseLost, Superseded
+from chronicle.failures import next_try
+from chronicle.fold import ChronicleFold
+from chronicle.log import read
+from chronicle.models import Section
+from chronicle.projector import Prepared, Projector
+from tests.builders import log_of, units_of
+from tests.summarisers import Noting
+
+pytestmark = pytest.mark.django_db
+
+
+class Counting:
+    """A deterministic fold: counts events."""
+
+    name = "counting"
+    determinism = "deterministic"
+
+    def __init__(self) -> None:
+        self.batches: list[int] = []
+
+    def check(self) -> None: ...
+
+    def since(self, position: int) -> int:
+        return position
+
+    def prepare(self, events: Sequence[StoredEvent]) -> Any:
+        yield from ()
+        return Prepared(events[-1].seq, len(events))
+
+    def apply(self, work: int) -> None:
+        self.batches.append(work)
+
+
+@pytest.mark.promise("A39", "A45")
+def test_a_deterministic_fold_keeps_its_own_position_and_reads_in_batches() -> None:
+    log, counting = log_of(25), Counting()
+    projector = Projector(
+        log, [counting, ChronicleFold(sections.current_edition(log), summariser=Noting())], batch_size=10
+    )
+    projector.catch_up("counting")
+    assert counting.batches == [10, 10, 5]
+    assert (projector.position("counting"), projector.position("chronicle")) == (25, 0)
+
+
+@pytest.mark.promise("A39", "A40", "A46")
+def test_a_projector_refuses_what_cannot_be_run() -> None:
+    log = log_of(1)
+    for size in (0, -1):
+        with pytest.raises(ValueError, match="batch_size"):
+            Projector(log, [], batch_size=size)
+    with pytest.raises(ValueError, match="one name"):
+        Projector(log, [Counting(), Counting()])
+    with pytest.raises(KeyError):
+        Projector(log, [Counting()]).catch_up("nobody")
+    for declared in (None, "both"):
+        undeclared = Counting()
+        undeclared.determinism = declared  # type: ignore[assignment]
+        with pytest.raises(ValueError, match="deterministic or generative"):
+            Projector(log, [undeclared])
+    assert Projector.__init__.__kwdefaults__["batch_size"] == 1000
+
+
+@pytest.mark.promise("A43")
+def test_a_replayed_batch_keeps_the_row_and_its_prose() -> None:
+    log = units_of(1)
+    one = ChronicleFold(sections.current_edition(log), summariser=Noting("First"))
+    other = ChronicleFold(sections.current_edition(log), summariser=Noting("Second"))
+    events = list(read(log))
+    for chronicle_fold in (one, other):
+        chronicle_fold.apply(drawing.run(chronicle_fold.prepare(events)).work)
+    assert Section.objects.get().prose.startswith("First")
+
+
+def test_waits_grow_to_six_hours(clock: Any) -> None:
+    assert [next_try(clock(), n) - clock() for n in (1, 2, 3)] == [timedelta(minutes=m) for m in (1, 2, 4)]
+    assert next_try(clock(), 50) - clock() == timedelta(hours=6)
+
+
+def test_superseded_is_an_error_of_ours() -> None:
+    assert issubclass(LeaseLost, Superseded)
