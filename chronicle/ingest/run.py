@@ -89,7 +89,7 @@ def ingest_file(
     """Ingest one file for an owner and say what became of every record.
 
     `log_id` names a log of the owner that all sessions of the file go to; else each session has its own.
-    `progress(done, of, what)` is told lines. Raises OwnerEmpty, LogNotFound, UnknownFormat for a `format`
+    `progress(done, of, "lines")` is told after each batch. Raises OwnerEmpty, LogNotFound, UnknownFormat for a `format`
     that does not exist, and what `fence` raises; all that is wrong with the file is in the report.
     """
     if not owner.strip():
@@ -127,13 +127,13 @@ def _read(run: Run, progress: Progress | None) -> None:
             if _full(run, hold=line <= survey.last_summary):
                 _write_all(run)
                 if progress is not None:
-                    progress(line, survey.lines, run.opened.name)
+                    progress(line, survey.lines, "lines")
     except OSError as error:
         run.report.count_refused(Refused(line + 1, f"the file cannot be read on: {error.strerror}"))
     _write_all(run)
     _finish(run)
     if progress is not None:
-        progress(survey.lines, survey.lines, run.opened.name)
+        progress(survey.lines, survey.lines, "lines")
 
 
 def _take(run: Run, item: Item) -> None:

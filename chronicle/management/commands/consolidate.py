@@ -30,7 +30,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_: Any, logs: list[str], **options: Any) -> None:
-        act = _forecast if options["dry_run"] else _consolidate
+        act = _forecast if options["dry_run"] else consolidate_now
         answers = []
         for log in logs_named(logs, every=options["all"]):
             answers.append(act(log))
@@ -58,7 +58,7 @@ def _forecast(log: Log) -> dict[str, Any]:
     return {"log": log.public_id, "dry_run": True, **counts, "through": coming.through}
 
 
-def _consolidate(log: Log) -> dict[str, Any]:
+def consolidate_now(log: Log) -> dict[str, Any]:
     """Run the log's job here, or wait for the worker that has it and then see what is left."""
     while True:
         job = jobs.consolidation(log, made_by=DONE_BY)

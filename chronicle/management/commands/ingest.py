@@ -5,9 +5,8 @@ not stop the rest; nothing of a source reaches the terminal unescaped.
 """
 
 import json
-import sys
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from chronicle.errors import ChronicleError
-from chronicle.fold import Consolidated, consolidate
 from chronicle.importers import registry
 from chronicle.importers.protocol import Refused
 from chronicle.ingest import FileReport, Found, found, ingest_file
 from chronicle.ingest.run import Progress as Told
+from chronicle.management.commands.consolidate import consolidate_now
 from chronicle.management.terminal import plain
 from chronicle.models import Log
 
@@ -42,23 +41,24 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             reports = list(self._ingest(options))
-            consolidated = [consolidate(log) for log in _touched(reports)] if options["consolidate"] else []
+            drawn = [consolidate_now(log) for log in _touched(reports)] if options["consolidate"] else None
         except ChronicleError as error:
             raise CommandError(plain(error), returncode=2) from error
         if options["json"]:
-            self.stdout.write(json.dumps(_as_json(reports, consolidated, asked=options["consolidate"])))
+            self.stdout.write(json.dumps(_as_json(reports, drawn)))
         else:
             for report in reports:
                 self._say(report)
-            for done in consolidated:
-                self._say_consolidated(done)
-        if any(report.refused for report in reports) or any(done.failed for done in consolidated):
-            sys.exit(1)
+            for answer in drawn or ():
+                self._say_drawn(answer)
+        if any(report.refused for report in reports) or any(answer["failed"] for answer in drawn or ()):
+            raise CommandError("Something was refused; the report names file, line and reason.", returncode=1)
 
     def _ingest(self, options: dict[str, Any]) -> Iterator[FileReport]:
         given = {"owner": options["owner"], "format": options["format"], "log_id": options["log"]}
-        with _progress() as told:
+        with _progress() as told_of:
             for file in found(options["paths"]):
+                told = told_of(file.path.name)
                 yield _refused(file) if file.reason else ingest_file(file.path, progress=told, **given)
 
     def _say(self, report: FileReport) -> None:
@@ -84,10 +84,10 @@ class Command(BaseCommand):
             if len(items) > SHOWN_REFUSALS:
                 self.stdout.write(f"  {SHOWN_REFUSALS} of {len(items)} {kind} shown; --json gives all")
 
-    def _say_consolidated(self, done: Consolidated) -> None:
+    def _say_drawn(self, answer: dict[str, Any]) -> None:
         self.stdout.write(
-            f"log {plain(done.log)}: {done.sections} sections and {done.rollups} rollups drawn, "
-            f"{done.failed} failed, through seq {done.through}"
+            f"log {plain(answer['log'])}: {answer['sections']} sections and {answer['rollups']} rollups drawn, "
+            f"{answer['failed']} failed, through seq {answer['through']}"
         )
 
 
@@ -101,25 +101,24 @@ def _touched(reports: list[FileReport]) -> list[Log]:
     return [logs[public_id] for public_id in ids]
 
 
-def _as_json(reports: list[FileReport], consolidated: list[Consolidated], *, asked: bool) -> dict[str, Any]:
+def _as_json(reports: list[FileReport], drawn: list[dict[str, Any]] | None) -> dict[str, Any]:
     made: dict[str, Any] = {"files": [report.as_json() for report in reports]}
-    if asked:
-        made["logs"] = [done._asdict() for done in consolidated]
-    return made
+    return made if drawn is None else made | {"logs": drawn}
 
 
 @contextmanager
-def _progress() -> Iterator[Told | None]:
+def _progress() -> Iterator[Callable[[str], Told | None]]:
     """A bar on stderr where that is a terminal, one file at a time."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield None
+        yield lambda name: None
         return
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=None)
 
-        def told(done: int, of: int | None, what: str) -> None:
-            bar.update(task, completed=done, total=of, description=plain(what)[-60:])
+        def told_of(name: str) -> Told:
+            bar.reset(task, description=plain(name)[-60:], total=None)
+            return lambda done, of, what: bar.update(task, completed=done, total=of)
 
-        yield told
+        yield told_of
