@@ -8,6 +8,7 @@ unit with no public content gets a fixed text and no call; log lines carry ids a
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import NamedTuple
 
 from django.db import transaction
@@ -32,6 +33,7 @@ logger = logging.getLogger(__name__)
 NAME = "chronicle"
 UNITS_A_BATCH = 25
 TRIES_BEFORE_CLOSING = 5
+QUIET = timedelta(seconds=30)
 WITHOUT_SUMMARY = "This stretch was closed without a summary after {attempts} failed attempts. Its events are below."
 
 
@@ -244,11 +246,16 @@ def forecast(log: Log) -> Forecast:
 
 
 def due_logs() -> QuerySet[Log]:
-    """Return logs with events that no fold has looked at, or with a failed unit whose wait is over."""
+    """Return logs with events that no fold has looked at, or with a failed unit whose wait is over.
+
+    An ingested log is left alone until it has been quiet for QUIET: a summary that the rest of its file
+    brings must find its range free.
+    """
     seen = FoldPosition.objects.filter(log=OuterRef("pk"), fold=NAME).values("seen_seq")[:1]
     again = UnitFailure.objects.filter(next_try__lte=timezone.now(), edition__state="current").values("edition__log")
     found = Log.objects.annotate(seen=Coalesce(Subquery(seen), 0))
-    return found.filter(Q(last_seq__gt=F("seen")) | Q(pk__in=again)).order_by("pk")
+    settled = Q(source="") | Q(last_activity_at__lte=timezone.now() - QUIET)
+    return found.filter(settled & Q(last_seq__gt=F("seen")) | Q(pk__in=again)).order_by("pk")
 
 
 def close_without_summary(failure: UnitFailure, *, by: str) -> Section:

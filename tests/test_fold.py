@@ -362,6 +362,15 @@ def test_a_log_is_due_until_it_was_looked_at_and_again_when_something_happens(cl
     assert list(due_logs()) == [log]
 
 
+def test_an_ingested_log_is_due_once_it_has_been_quiet(clock: Any) -> None:
+    log = log_of(3, source="claude-code", source_session="s1")
+    assert list(due_logs()) == []
+    clock.move(seconds=31)
+    assert list(due_logs()) == [log]
+    append(log, [said("the rest of the file")])
+    assert list(due_logs()) == []
+
+
 def test_a_unit_longer_than_a_batch_is_read_whole() -> None:
     events = [bookkeeping() for _ in range(2100)]
     log = log_of([said("first"), *events, marker()])
