@@ -6,10 +6,10 @@ range; what is missing is counted from the range itself, not assumed to be nothi
 
 from dataclasses import dataclass
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Q
 
 from chronicle.envelope import Kind
-from chronicle.models import Event, Log
+from chronicle.models import Log
 from chronicle.web.paging import Page, Shown, page_of
 from chronicle.web.rows import PAGE
 
@@ -33,21 +33,20 @@ class Slice:
 def slice_of(
     log: Log, from_seq: int, to_seq: int, *, after: int | None = None, sought: range = range(0), books: bool = False
 ) -> Slice:
-    """Return a page of a range's events after `after`; where a seq is sought, the page that holds it."""
+    """Return a page of a range's events after `after`; where a seq is sought, the page that holds it.
+
+    Bookkeeping is hidden unless `books` says otherwise or it is itself what is sought.
+    """
     events = log.events.filter(seq__gte=from_seq, seq__lte=to_seq)
-    held, bookkeeping = _counts(events)
+    asked = Q(seq__gte=sought[0], seq__lte=sought[-1]) if sought else Q(pk__in=())
+    hidden = Q(pk__in=()) if books else Q(kind=Kind.BOOKKEEPING) & ~asked
+    counts = events.aggregate(held=Count("pk"), hidden=Count("pk", filter=hidden))
     if after is None and meets(sought, from_seq, to_seq) and sought[0] >= from_seq + PAGE:
         after = sought[0] - CONTEXT
-    visible = events if books else events.exclude(kind=Kind.BOOKKEEPING)
-    page = page_of(visible, after=after, sought=sought)
+    page = page_of(events.exclude(hidden), after=after, sought=sought)
     whole = to_seq - from_seq + 1
-    shown = Shown(len(page.rows), whole, bookkeeping=0 if books else bookkeeping, missing=whole - held)
+    shown = Shown(len(page.rows), whole, bookkeeping=counts["hidden"], missing=whole - counts["held"])
     return Slice(from_seq, to_seq, page, shown)
-
-
-def _counts(events: QuerySet[Event]) -> tuple[int, int]:
-    found = events.aggregate(held=Count("pk"), books=Count("pk", filter=Q(kind=Kind.BOOKKEEPING)))
-    return found["held"], found["books"]
 
 
 def meets(sought: range, from_seq: int, to_seq: int) -> bool:
