@@ -26,8 +26,7 @@ STUB = "stub"
 SUBAGENT_COMPACTION = "subagent.compaction"
 
 _RECORD_TYPES = {"assistant", "user", "progress", "system", "summary", "file-history-snapshot", "queue-operation"}
-_HEAD = re.compile(rb'"sessionId"\s*:\s*"')
-_HEAD_TYPE = re.compile(rb'"type"\s*:\s*"(?:assistant|user|progress|system)"')
+_MARKS = (b'"parentUuid":', b'"sessionId":', b'"isSidechain":')
 _MESSAGE_ID = re.compile(rb'"id"\s*:\s*"([^"\\]{1,200})"')
 _SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([\w.-]{1,200})"')
 _UUID = re.compile(rb'"uuid"\s*:\s*"([\w.-]{1,200})"')
@@ -91,7 +90,8 @@ class ClaudeCode:
         """True where a record of the head has a known type and the marks of a session."""
         if any(_is_record(record) for record in lines.first_documents(opened)):
             return True
-        return bool(_HEAD.search(opened.head) and _HEAD_TYPE.search(opened.head))
+        cut = b"\n" not in opened.head and opened.size > len(opened.head)  # one line, longer than the head
+        return cut and all(mark in opened.head for mark in _MARKS)
 
     def survey(self, opened: Opened) -> Survey:
         """Count the lines and find the last compaction summary."""

@@ -79,10 +79,8 @@ def land(
             _replay(landed, read, known)
         elif key in new:
             _repeat(landed, read, new[key])
-        elif (reason := _invalid(read.event)) is None:
-            new[key] = read
         else:
-            landed.refused.append((read.line, reason))
+            new[key] = read
     _learn(log, asked, there, new, key_of)
     answered = [_answering(read, asked, key_of) for read in new.values()]
     _append(log, landed, dict(zip(new, answered, strict=True)), source)
@@ -117,14 +115,6 @@ def _repeat(landed: Landed, read: Read, first: Read) -> None:
         landed.refused.append((read.line, OTHER_CONTENT))
 
 
-def _invalid(event: PendingEvent) -> str | None:
-    try:
-        validate(event)
-    except InvalidEvent as error:
-        return str(error)
-    return None
-
-
 def _learn(
     log: Log, asked: dict[str, UUID], there: dict[str, Held], new: dict[str, Read], key_of: Callable[[str], str]
 ) -> None:
@@ -149,13 +139,25 @@ def _append(log: Log, landed: Landed, new: dict[str, Read], source: Source) -> N
         return
     try:
         done = append(log, [read.event for read in new.values()], keys=list(new), source=source)
-    except EventExists:
-        rest = dict(_not_taken(log, landed, new))
+    except (EventExists, InvalidEvent):
+        rest = dict(_not_taken(log, landed, dict(_valid(landed, new))))
         if len(rest) == len(new):
             raise
         _append(log, landed, rest, source)
         return
     landed.first_seq, landed.added = done.first_seq, list(new.values())
+
+
+def _valid(landed: Landed, new: dict[str, Read]) -> Iterator[tuple[str, Read]]:
+    """Yield what can be stored at all; the rest is refused, each with its reason."""
+    for key, read in new.items():
+        try:
+            validate(read.event)
+            canonical.dump(read.event.payload)
+        except InvalidEvent as error:
+            landed.refused.append((read.line, str(error)))
+        else:
+            yield key, read
 
 
 def _not_taken(log: Log, landed: Landed, new: dict[str, Read]) -> Iterator[tuple[str, Read]]:

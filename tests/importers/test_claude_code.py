@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from chronicle.importers.claude_code import MICROCOMPACTION, SUMMARY
+from chronicle.importers import lines
+from chronicle.importers.claude_code import MICROCOMPACTION, SUMMARY, ClaudeCode
 from chronicle.importers.protocol import Ignored, Item, Noted, Read, ReadSection, Refused, Session
 from tests.importers.files import CLAUDE, items
 
@@ -282,3 +283,28 @@ def test_a_record_without_a_uuid_has_an_id_of_its_text_and_its_count(tmp_path: P
 
     assert len(set(ids)) == 2
     assert ids[0].replace(".1:", ".2:") == ids[1]
+
+
+def test_one_line_longer_than_the_head_is_known_by_its_marks(tmp_path: Path) -> None:
+    path = tmp_path / "long.jsonl"
+    record = {"parentUuid": None, "isSidechain": False, "sessionId": "s", "type": "user", "uuid": "u1"}
+    path.write_text(json.dumps(record | {"message": {"content": "x" * 480_000}}, separators=(",", ":")))
+
+    assert [len(read.event.content) for read in reads(items(path))] == [480_000]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"sessionId": "s", "messages": [{"type": "user", "content": "hi"}]}',
+        '{\n  "sessionId": "s",\n  "messages": [\n    {"type": "user"}\n  ]\n}',
+        '{"type": "session_meta", "payload": {"id": "s"}}\n',
+        '[{"role": "user", "content": "hi"}]',
+        '{"type": "user"}\n{"type": "assistant"}\n',
+        "sessionId uuid type user",
+    ],
+)
+def test_what_only_looks_like_a_transcript_is_not_taken_for_one(tmp_path: Path, text: str) -> None:
+    (tmp_path / "other").write_text(text)
+
+    assert not ClaudeCode().sniff(lines.open_file(tmp_path / "other"))
