@@ -20,6 +20,7 @@ UNIT_CLOSED = "unit.closed"
 COMPACTION = "compaction"
 MAX_CONTENT = 8 * 1024 * 1024
 MAX_NAME = 200
+MAX_VERSION = 2**31 - 1
 
 
 class Kind(StrEnum):
@@ -128,8 +129,8 @@ def validate(event: PendingEvent) -> None:
     _check_content(event)
     for name in ("type", "namespace", "correlation"):
         _check_name(name, getattr(event, name), required=False)
-    if event.schema_version < 1:
-        raise _invalid("schema_version", "schema_version starts at 1")
+    if not 1 <= event.schema_version <= MAX_VERSION:
+        raise _invalid("schema_version", f"schema_version is a whole number from 1 to {MAX_VERSION}")
     if event.claimed_at is not None and event.claimed_at.tzinfo is None:
         raise _invalid("claimed_at", "claimed_at needs a time zone; leave it out where the source states none")
     for actor in event.audience:

@@ -148,9 +148,9 @@ def test_a_folder_joins_a_sub_agents_file_to_its_parents_log() -> None:
     actors = [(event.actor_kind, event.actor) for event in events_of(parent)]
     assert actors[-4:] == [
         ("agent", "assistant"),
-        ("agent", "agent-e4f5a6b"),
+        ("agent", "scout"),
         ("system", "Glob"),
-        ("agent", "agent-e4f5a6b"),
+        ("agent", "scout"),
     ]
     assert [report.refused[0].reason for report in reports if not report.logs] == ["no known format"]
 
@@ -293,3 +293,26 @@ def test_the_locator_and_the_digest_of_the_file_lead_back_to_the_bytes() -> None
     line, _, block = event.locator.partition(":")
     record = json.loads(path.read_text().splitlines()[int(line) - 1])
     assert record["message"]["content"][int(block)]["text"] == event.content
+
+
+def test_a_sub_agent_told_twice_nested_and_in_its_own_file_is_one(tmp_path: Path) -> None:
+    inner = {"type": "assistant", "uuid": "i1", "message": {"id": "m", "content": [{"type": "text", "text": "Sound."}]}}
+    data = {"type": "agent_progress", "agentId": "a1", "message": inner}
+    nested = {"type": "progress", "sessionId": "s", "uuid": "p1", "parentToolUseID": "toolu_t", "data": data}
+    own = inner | {"sessionId": "s", "isSidechain": True, "agentId": "a1"}
+    ingested(written(tmp_path, [talk(1), nested], "s.jsonl"))
+    report = ingested(written(tmp_path, [own], "agent-a1.jsonl"))
+
+    assert (report.logs[0].added, report.logs[0].replayed, report.refused) == (0, 1, [])
+
+
+def test_times_at_the_ends_of_the_calendar_and_names_that_are_not_utf_8_are_stored(tmp_path: Path) -> None:
+    times = ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"]
+    records = [talk(number) | {"timestamp": time} for number, time in enumerate(times)]
+    path = tmp_path / "odd-\udcff.jsonl"
+    written(tmp_path, records, path.name)
+    report = ingested(path)
+
+    assert report.path.endswith("odd-\\udcff.jsonl")
+    assert [event.claimed_at and event.claimed_at.year for event in events_of(report)] == [None, None, 1, 9999]
+    assert Source.objects.get().name == report.path

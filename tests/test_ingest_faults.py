@@ -11,7 +11,7 @@ from chronicle.errors import LeaseLost
 from chronicle.ingest import found, run
 from chronicle.log import read
 from chronicle.models import Attachment, AuditEntry, Event, Log, Source
-from tests.importers.files import CLAUDE, DATA
+from tests.importers.files import ANAGRAPHEUS, CLAUDE, DATA
 from tests.ingesting import ingested, talk, written
 
 pytestmark = pytest.mark.django_db
@@ -118,3 +118,31 @@ def test_folders_are_walked_in_order_and_links_are_named(tmp_path: Path) -> None
         ("d-loop", True),
     ]
     assert DATA in [file.path.parents[1] for file in found([DATA]) if file.path.name == "bom.jsonl"]
+
+
+def test_a_file_of_refusals_alone_keeps_the_first_and_counts_them_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chronicle.ingest.report.KEPT", 5)
+    monkeypatch.setattr("chronicle.ingest.report.KINDS_KEPT", 3)
+    kinds = [{"type": f"kind-{number}", "sessionId": "s"} for number in range(6)]
+    path = written(tmp_path, [talk(1), *kinds])
+    path.write_bytes(path.read_bytes() + b"x\n" * 20)
+    report = ingested(path)
+
+    assert (report.refusals, len(report.refused)) == (20, 5)
+    assert report.ignored == {"kind-0": 1, "kind-1": 1, "kind-2": 1, "other kinds": 3}
+    assert report.records == {"read": 27, "events": 1, "ignored": 6, "refused": 20}
+
+
+def test_an_event_that_cannot_be_stored_is_refused_alone(tmp_path: Path) -> None:
+    lines_given = (ANAGRAPHEUS / "run.recording.jsonl").read_text().splitlines()[:4]
+    lines_given[2] = lines_given[2].replace('"schema_version":1', f'"schema_version":{2**40}')
+    path = tmp_path / "recording.jsonl"
+    path.write_text("\n".join(lines_given) + "\n")
+    report = ingested(path)
+
+    assert (report.logs[0].added, report.logs[0].refused) == (2, 1)
+    assert [(refused.line, refused.reason) for refused in report.refused] == [
+        (3, "schema_version is a whole number from 1 to 2147483647")
+    ]

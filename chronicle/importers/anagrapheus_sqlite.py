@@ -129,7 +129,9 @@ def _connect(opened: Opened) -> sqlite3.Connection:
 
 
 def _tables(database: sqlite3.Connection) -> set[str]:
-    return {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    """The plain tables; a virtual one would run a module of the file's choosing."""
+    found = database.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE%'")
+    return {name for (name,) in found}
 
 
 def open_source(opened: Opened) -> Source:

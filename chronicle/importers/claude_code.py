@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from chronicle import canonical
 from chronicle.envelope import COMPACTION, ActorKind, Kind, PendingEvent
-from chronicle.importers import claude_blocks, lines, text
+from chronicle.importers import claude_agents, claude_blocks, lines, text
 from chronicle.importers.claude_blocks import CLIENT, Part
 from chronicle.importers.protocol import Ignored, Item, Noted, Opened, Read, ReadSection, Refused, Session, Survey
 
@@ -99,7 +99,7 @@ class ClaudeCode:
 
     def read(self, opened: Opened) -> Iterator[Item]:
         """Yield the items of a transcript. Raises BrokenFile only for what is not a regular file."""
-        reading = Reading(opened, _last_lines(opened))
+        reading = Reading(opened, _last_lines(opened), agents=claude_agents.of_parent(opened))
         for document in lines.documents(opened, lenient=True):
             if document.edges:
                 yield from _stub(reading, document)
@@ -320,7 +320,7 @@ def _learn(reading: Reading, record: Record, part: Part, native_id: str, call: C
         reading.calls[part.call] = Call(native_id, part.tool, part.starts)
     result = record.value.get("toolUseResult") if call else None
     if call and isinstance(result, dict) and isinstance(agent := result.get("agentId"), str):
-        reading.agents[agent] = (call.agent or f"agent-{agent}", part.call)
+        reading.agents[agent] = claude_agents.named(agent, call.agent, part.call)
 
 
 def _event(reading: Reading, record: Record, part: Part, call: Call | None, *, last: bool) -> PendingEvent:

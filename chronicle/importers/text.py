@@ -5,7 +5,7 @@ when they are cut; a time is aware or None, never guessed.
 """
 
 import json
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from chronicle import canonical
@@ -42,7 +42,7 @@ def when(text: Any) -> datetime | None:
         return None
     try:
         moment = datetime.fromisoformat(text)
-        return moment if moment.tzinfo is not None and moment.utcoffset() is not None else None
+        return moment if moment.tzinfo is not None and moment.astimezone(UTC) else None
     except (ValueError, OverflowError):
         return None
 

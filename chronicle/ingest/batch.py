@@ -22,8 +22,9 @@ KEYS_A_QUERY = 900
 OTHER_CONTENT = "same id, other content: what the log holds stays as it is"
 TAKEN = "an event with this event_id is in the log under another key"
 
-# What an importer may learn later: a message's usage is stated by the last of its records, wherever that is.
-MAY_DIFFER = "usage"
+# What an importer may learn elsewhere: a message's usage is stated by the last of its records, and the
+# call that began a sub-agent by its parent's transcript.
+MAY_DIFFER = {"usage", "agent"}
 
 _HELD = ("idempotency_key", "seq", "event_id", "kind", "content", "payload")
 
@@ -96,7 +97,7 @@ def same(content: str, payload: str, event: PendingEvent) -> bool:
 
 
 def _lasting(payload: Any) -> Any:
-    return {key: value for key, value in (payload or {}).items() if key != MAY_DIFFER}
+    return {key: value for key, value in (payload or {}).items() if key not in MAY_DIFFER}
 
 
 def _replay(landed: Landed, read: Read, known: Held) -> None:

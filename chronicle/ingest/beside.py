@@ -11,6 +11,7 @@ from django.utils import timezone
 from chronicle import canonical
 from chronicle.envelope import RESERVED_NAMESPACE
 from chronicle.importers.protocol import Blob, Opened, Read
+from chronicle.importers.text import storable
 from chronicle.models import Attachment, Event, Log, Pin, Source
 
 PROMOTED = "PinPromoted"
@@ -21,7 +22,12 @@ def keep_source(digest: str, opened: Opened, format: str) -> Source:
     """Return the row of a file, made when its content is new."""
     source, _ = Source.objects.get_or_create(
         digest=digest,
-        defaults={"name": opened.name[:1000], "format": format, "size": opened.size, "ingested_at": timezone.now()},
+        defaults={
+            "name": storable(opened.name)[0][:1000],
+            "format": format,
+            "size": opened.size,
+            "ingested_at": timezone.now(),
+        },
     )
     return source
 

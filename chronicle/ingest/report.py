@@ -9,6 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chronicle.importers.protocol import Ignored, Noted, Read, ReadSection, Refused
+from chronicle.importers.text import storable
+
+KEPT = 10_000
+KINDS_KEPT = 1000
 
 
 @dataclass(slots=True)
@@ -41,10 +45,15 @@ class FileReport:
     refused: list[Refused] = field(default_factory=list)
     ignored: Counter[str] = field(default_factory=Counter)
     notes: list[Noted] = field(default_factory=list)
+    refusals: int = 0  # all of them; `refused` keeps the first KEPT
     with_events: int = 0
     unread: int = 0
     _place: str = ""
     _line: int = 0
+
+    def __post_init__(self) -> None:
+        self.path = storable(self.path)[0]  # a file's name need not be UTF-8
+        self.refusals = len(self.refused)
 
     def count_read(self, read: Read) -> None:
         """Count a record once, however many events it gave."""
@@ -58,16 +67,23 @@ class FileReport:
         self._line = summary.line
 
     def count_ignored(self, ignored: Ignored) -> None:
-        self.ignored[ignored.kind] += 1
+        known = ignored.kind in self.ignored or len(self.ignored) < KINDS_KEPT
+        self.ignored[ignored.kind if known else "other kinds"] += 1
 
     def count_refused(self, refused: Refused) -> None:
         """A record that could not be read; a refused event of a record that could is `refuse_event`."""
         self.unread += not refused.marked
-        self.refused.append(refused)
+        self.refuse(refused)
+
+    def refuse(self, refused: Refused) -> None:
+        """Keep a refusal; of a file that is nothing but refusals, the first KEPT and their number."""
+        self.refusals += 1
+        if len(self.refused) < KEPT:
+            self.refused.append(refused)
 
     def refuse_event(self, report: LogReport, line: int, reason: str) -> None:
         report.refused += 1
-        self.refused.append(Refused(line, reason))
+        self.refuse(Refused(line, reason))
 
     def note(self, line: int, words: str) -> None:
         self.notes.append(Noted(line, words))
@@ -86,6 +102,7 @@ class FileReport:
             "digest": self.digest,
             "logs": [report.as_json() for report in self.logs],
             "refused": [{"line": refused.line, "reason": refused.reason} for refused in self.refused],
+            "refusals": self.refusals,
             "ignored": dict(sorted(self.ignored.items())),
             "records": self.records,
             "notes": [{"line": noted.line, "words": noted.words} for noted in self.notes],

@@ -104,7 +104,7 @@ def ingest_file(
         report.format, report.digest = importer.name, lines.digest(opened)
         _read(Run(opened, importer, owner, target, report, fence), progress)
     except (BrokenFile, UnknownFormat) as error:
-        report.refused.append(Refused(int(error.details.get("line", 0)), str(error)))
+        report.refuse(Refused(int(error.details.get("line", 0)), str(error)))
     return report
 
 
@@ -234,7 +234,8 @@ def _count(run: Run, pending: Pending, log: Log, landed: batch.Landed, imported:
     report.last_seq = log.last_seq
     for line, reason in landed.refused:
         run.report.refuse_event(report, line, reason)
-    run.report.refused += [Refused(line, words) for line, words in imported.refused]
+    for line, words in imported.refused:
+        run.report.refuse(Refused(line, words))
     for line, words in imported.notes:
         run.report.note(line, words)
     _note_order(run, pending, landed)

@@ -222,6 +222,16 @@ def test_another_database_is_no_log(tmp_path: Path) -> None:
     assert "it has no table events" in refusal(path)
 
 
+def test_a_virtual_table_is_no_table_of_ours(tmp_path: Path) -> None:
+    path = tmp_path / "virtual.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE VIRTUAL TABLE events USING fts5(seq, payload)")
+        database.execute("CREATE TABLE schema_versions (component TEXT, version INTEGER)")
+        database.commit()
+
+    assert not Anagrapheus().sniff(lines.open_file(path))
+
+
 def test_a_bad_row_is_refused_by_its_seq(tmp_path: Path) -> None:
     path = changed(
         tmp_path,

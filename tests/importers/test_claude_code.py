@@ -153,10 +153,22 @@ def test_a_sub_agents_own_file_belongs_to_its_parents_session() -> None:
     assert {read.session for read in reads(found)} == {session}
     assert [(kind, actor_kind, actor) for kind, actor_kind, actor, _ in shown(found)] == [
         ("message", "agent", "assistant"),
-        ("tool_request", "agent", "agent-e4f5a6b"),
+        ("tool_request", "agent", "scout"),
         ("tool_response", "system", "Glob"),
-        ("message", "agent", "agent-e4f5a6b"),
+        ("message", "agent", "scout"),
     ]
+    assert {str(read.event.payload and read.event.payload["agent"]) for read in reads(found)} == {
+        "{'id': 'e4f5a6b', 'call': 'toolu_task2'}"
+    }
+
+
+def test_a_sub_agents_file_without_its_parents_beside_it_is_named_by_its_id(tmp_path: Path) -> None:
+    session = "c0ffee08-0000-4000-8000-000000000008"
+    copy = tmp_path / "subagents" / "agent-e4f5a6b.jsonl"
+    copy.parent.mkdir()
+    copy.write_bytes((CLAUDE / "project" / session / "subagents" / "agent-e4f5a6b.jsonl").read_bytes())
+
+    assert {actor for _, _, actor, _ in shown(items(copy))} == {"assistant", "agent-e4f5a6b", "Glob"}
 
 
 def test_an_image_leaves_its_digest_type_and_size_where_it_stood() -> None:

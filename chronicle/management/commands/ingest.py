@@ -80,9 +80,9 @@ class Command(BaseCommand):
             self.stdout.write(f"  line {noted.line}: {plain(noted.words)}")
         for refused in report.refused[:SHOWN_REFUSALS]:
             self.stdout.write(f"  refused line {refused.line}: {plain(refused.reason)}")
-        for kind, items in (("notes", report.notes), ("refusals", report.refused)):
-            if len(items) > SHOWN_REFUSALS:
-                self.stdout.write(f"  {SHOWN_REFUSALS} of {len(items)} {kind} shown; --json gives all")
+        for kind, count in (("notes", len(report.notes)), ("refusals", report.refusals)):
+            if count > SHOWN_REFUSALS:
+                self.stdout.write(f"  {SHOWN_REFUSALS} of {count} {kind} shown; --json gives more")
 
     def _say_drawn(self, answer: dict[str, Any]) -> None:
         self.stdout.write(
