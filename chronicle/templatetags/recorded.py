@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from django import template
 from django.utils.html import escape, format_html, format_html_join
 
+from chronicle.models import Origin, Section
+
 register = template.Library()
 
 # Controls except tab and line feed, soft hyphen, format characters, fillers and line separators that show nothing,
@@ -73,6 +75,15 @@ def size(count: int) -> str:
 def grouped(count: int) -> str:
     """Return a number with its thousands set apart from five digits on: `11 482`."""
     return f"{count:,}".replace(",", "\u202f") if count >= 10_000 else str(count)
+
+
+@register.filter
+def made(section: Section) -> str:
+    """Return the word that all generated text carries, with its generation and where it came from elsewhere."""
+    elsewhere = section.origin in {Origin.IMPORTED, Origin.CARRIED}
+    return format_html(
+        '<span class="made">generated #{}{}</span>', section.generation, f" · {section.origin}" if elsewhere else ""
+    )
 
 
 @register.filter

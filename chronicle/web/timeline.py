@@ -30,7 +30,6 @@ class Span:
     in_cover: bool = False
     stale: bool = False
     opened: bool = False
-    sought: bool = False
 
     @property
     def range(self) -> str:

@@ -20,6 +20,7 @@ from chronicle.web.ranges import Slice, meets, slice_of
 from chronicle.web.rows import Row
 
 MAX_LEAVES = 8
+WORDS = 4000  # characters of a section's words in the tree; its own page has the rest
 Stale = Mapping[int, Sequence[str]]
 
 
@@ -34,10 +35,15 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """An opened section: its words and the events under them."""
+    """An opened section: the beginning of its words, their whole length, and the events under them."""
 
     prose: str
+    length: int
     events: Slice
+
+    @property
+    def cut(self) -> bool:
+        return len(self.prose) < self.length
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +159,7 @@ def _load_leaves(loaded: _Loaded, edition: Edition, pks: Sequence[int]) -> None:
     for section in current(edition).filter(anchor__in=pks).defer(None) if pks else ():
         anchor = section.anchor
         events = slice_of(loaded.log, anchor.from_seq, anchor.to_seq, sought=loaded.sought)
-        loaded.leaves[anchor.pk] = Leaf(section.prose, events)
+        loaded.leaves[anchor.pk] = Leaf(section.prose[:WORDS], len(section.prose), events)
 
 
 def _entries(loaded: _Loaded, parent: Section | None, parent_pk: int | None) -> "list[Node | Row]":
