@@ -4,6 +4,7 @@ Guarantees: no adding, changing or deleting, whatever a request claims (403); te
 could not be seen in it is marked, and what is cut says its whole length.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,10 +14,11 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.db.models import BinaryField, CharField, Field, JSONField, Model, QuerySet, TextField
 from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from django.utils.html import format_html
 
 from chronicle.access import visible_logs
-from chronicle.templatetags.recorded import visible
+from chronicle.templatetags.recorded import UNSEEN, mark_of, visible
 
 if TYPE_CHECKING:
     ModelAdmin = admin.ModelAdmin[Any]
@@ -50,7 +52,37 @@ def whole(words: str) -> str:
     )
 
 
-class LookOnly(ModelAdmin):
+class Marked(ModelAdmin):
+    """Pages on which what cannot be seen in a text stands as its mark; the values of fields are left alone."""
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        return _marked(super().changelist_view(request, extra_context))
+
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        return _marked(super().changeform_view(request, *args, **kwargs))
+
+    def delete_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        return _marked(super().delete_view(request, *args, **kwargs))
+
+    def history_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        return _marked(super().history_view(request, *args, **kwargs))
+
+
+_VALUE_OR_UNSEEN = re.compile(rf'value="[^"]*"|{UNSEEN.pattern}')
+
+
+def _marked(response: HttpResponse) -> HttpResponse:
+    if isinstance(response, TemplateResponse):
+        response.add_post_render_callback(_mark)
+    return response
+
+
+def _mark(response: HttpResponse) -> None:
+    page = response.content.decode()
+    response.content = _VALUE_OR_UNSEEN.sub(lambda found: found[0] if len(found[0]) > 1 else mark_of(found[0]), page)
+
+
+class LookOnly(Marked):
     """A model that is looked at. `log_path` leads from a row to its log; without one it is for superusers."""
 
     log_path: ClassVar[str | None] = None

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from chronicle import audit
-from chronicle.admin.looking import LookOnly, ModelAdmin, ModelForm, text
+from chronicle.admin.looking import LookOnly, Marked, ModelForm, text
 from chronicle.models import AuditEntry, Finding, Grant, SignOff, Token
 
 
@@ -57,7 +57,7 @@ class GrantForm(ModelForm):
 
 
 @admin.register(Grant)
-class GrantAdmin(ModelAdmin):
+class GrantAdmin(Marked):
     """Who may see the logs of which owner. Every change is written into the audit trail."""
 
     form = GrantForm
