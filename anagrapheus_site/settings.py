@@ -1,6 +1,7 @@
 """Settings, all from the environment; `chronicle.conf` describes each one the project adds."""
 
 import os
+import sys
 from pathlib import Path
 
 import dj_database_url
@@ -81,8 +82,9 @@ if _database["ENGINE"] == "django.db.backends.sqlite3":
     }
 else:
     _database["CONN_HEALTH_CHECKS"] = True
-    if not TESTING:
-        _database["OPTIONS"] = {"pool": {"min_size": 1, "max_size": 8, "timeout": 10}}
+    # A pool does not outlive a fork, and the task cluster forks: its workers would share one socket.
+    if not TESTING and "qcluster" not in sys.argv:
+        _database.setdefault("OPTIONS", {})["pool"] = {"min_size": 1, "max_size": 8, "timeout": 10}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_PASSWORD_VALIDATORS = [

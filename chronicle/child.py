@@ -56,7 +56,8 @@ def main(arguments: list[str]) -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "anagrapheus_site.settings")
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(["manage.py", *rest])
+    sys.argv = ["manage.py", *rest]  # the settings ask what is run
+    execute_from_command_line(sys.argv)
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ def _words(silent: timedelta | None, waited: timedelta, *, stalled: bool, behind
     if silent is None:
         return "The task cluster has not given a sign of life yet; start it with `up` or `qcluster`."
     if stalled:
-        return f"The task cluster has given no sign of life for {_span(silent)}; restart it (`up` does so by itself)."
+        return f"The task cluster has given no sign of life for {_span(silent)}; restart it, as `up` does by itself."
     if behind:
         return (
             f"The oldest job has been due for {_span(waited)}; more workers, or a look at the page of jobs, will help."

@@ -1,7 +1,8 @@
 """Keep programs running: start them, start them again when they end or stall, end them without orphans.
 
 Guarantees: each program is the head of a session of its own, and when it ends, stalls or is to be ended the
-whole group goes with it; restarts wait 1 s, doubled each time up to a minute, until one has run for a minute.
+whole group goes with it. What ends by itself is started again after 1 s, doubled each time up to a minute, until
+one has run for a minute; what stalls has had its time already and is started again after 1 s.
 Knows nothing of Django: what "stalled" means is the caller's.
 """
 
@@ -67,11 +68,13 @@ class Kept:
             if now >= self._start_at:
                 self.start()
         elif (code := self._process.poll()) is not None:
-            self._ended(now, f"ended ({_manner(code)})")
+            self._failures = 0 if now - self._started > STEADY else self._failures + 1
+            wait = min(FIRST_WAIT * 2 ** max(self._failures - 1, 0), LONGEST_WAIT)
+            self._start_again(now + wait, f"ended ({_manner(code)}); it is started again in {wait:.0f} s.")
         elif now - self._started > self.program.grace and now - self._asked > self.program.ask_every:
             self._asked = now
             if why := self.program.stalled():
-                self._ended(now, f"is stopped: {why}")
+                self._start_again(now + FIRST_WAIT, f"is stopped and started again: {why}")
 
     def ask_to_end(self) -> None:
         if self._process and self._process.poll() is None:
@@ -89,12 +92,10 @@ class Kept:
             self._process.wait()
             self._process = None
 
-    def _ended(self, now: float, what: str) -> None:
+    def _start_again(self, at: float, what: str) -> None:
         self.kill()
-        self._failures = 0 if now - self._started > STEADY else self._failures + 1
-        wait = min(FIRST_WAIT * 2 ** max(self._failures - 1, 0), LONGEST_WAIT)
-        self._start_at = now + wait
-        self._say(f"{self.program.name} {what}; it is started again in {wait:.0f} s.")
+        self._start_at = at
+        self._say(f"{self.program.name} {what}")
 
 
 class Supervisor:

@@ -4,12 +4,14 @@ Guarantees: a task takes an id and returns None; whatever it loses (a kick, a ru
 finds again in our own rows; running one twice does the work once.
 """
 
+from datetime import timedelta
 from functools import partial
 
 from django.db import connections, transaction
 from django.utils import timezone
 from django_q.brokers import get_broker
-from django_q.models import Schedule
+from django_q.conf import Conf
+from django_q.models import OrmQ, Schedule
 from django_q.tasks import async_task
 
 from chronicle import fold, health, jobs
@@ -22,6 +24,7 @@ LIMITS = {"ingest": 6 * 3600, "ingest_path": 6 * 3600, "consolidate": 3600}
 LIMIT = 600
 KICKED_AT_MOST = 50
 LOGS_A_TICK = 500
+ANSWERED_WITHIN = timedelta(minutes=10)
 
 
 def kick(job: Job) -> None:
@@ -43,6 +46,7 @@ def tick() -> None:
     jobs.sweep(timezone.now())
     for found in fold.due_logs()[:LOGS_A_TICK]:
         jobs.consolidation(found, made_by="schedule")
+    _forget_unanswered()
     room = KICKED_AT_MOST - get_broker().queue_size()
     for job in jobs.due(timezone.now())[: max(room, 0)]:
         _send(job.pk, job.kind)
@@ -66,6 +70,17 @@ def schedule(using: str) -> None:
     schedules.update_or_create(
         func=TICK, defaults={"name": "tick", "schedule_type": Schedule.MINUTES, "minutes": 1, "repeats": -1}
     )
+
+
+def _forget_unanswered() -> None:
+    """Drop what was handed to a worker long ago and never answered for.
+
+    A cluster whose process for results was killed at its lock answers for nothing any more; what it was handed
+    would pile up and be handed out again and again. Our own rows know what is still to be done.
+    """
+    if Conf.ORM:
+        handed_out = timezone.now() + timedelta(seconds=Conf.RETRY) - ANSWERED_WITHIN
+        OrmQ.objects.using(Conf.ORM).filter(lock__gt=timezone.now(), lock__lt=handed_out).delete()
 
 
 def _send(job_id: int, kind: str) -> None:

@@ -12,7 +12,7 @@ import hypothesis
 import pytest
 from django.conf import settings
 
-pytest_plugins = ("tests.plugins.databases", "tests.plugins.promises")
+pytest_plugins = ("tests.plugins.databases", "tests.plugins.worlds", "tests.plugins.promises")
 
 hypothesis.settings.register_profile("default", deadline=None, print_blob=True)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)

@@ -92,6 +92,20 @@ def test_ticks_do_not_flood_a_queue_that_nobody_empties(monkeypatch: pytest.Monk
 
 
 @pytest.mark.django_db
+def test_what_a_cluster_never_answered_for_is_dropped_after_ten_minutes(clock: Clock) -> None:
+    job = queued()
+    tasks.kick_tick()
+    clock.move(seconds=1)
+    assert get_broker().dequeue()
+    clock.move(minutes=10)
+    tasks.tick()
+    assert len(waiting()) == 2
+    clock.move(seconds=1)
+    tasks.tick()
+    assert set(waiting()) == {(tasks.WORK, (job.pk,))}, "the work itself is kicked anew"
+
+
+@pytest.mark.django_db
 def test_there_is_one_schedule_however_often_a_migration_runs() -> None:
     Schedule.objects.create(func=tasks.TICK, name="tick")
     for _ in range(2):

@@ -43,19 +43,22 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, host: str, port: int, ingest: list[str], **__: Any) -> None:
         logging.getLogger("chronicle").setLevel(os.environ.get("LOG_LEVEL", "WARNING"))  # here; not in the children
-        hurry = _signals()
-        supervisor = Supervisor([_web(host, port), _cluster()], self._say)
         try:
             paths = [_there(path) for path in ingest]
             _port_is_free(host, port)
             self._prepare()
+            self._serve(host, port, paths)
+        except CannotStart as error:
+            raise CommandError(str(error), returncode=2) from error
+
+    def _serve(self, host: str, port: int, paths: list[Path]) -> None:
+        supervisor, hurry = Supervisor([_web(host, port), _cluster()], self._say), _signals()
+        try:
             supervisor.start()  # while they start, there is time for the sample
             self._fill(paths)
             _wait_for_an_answer(host, port, supervisor)
             self._say(f"The site is at http://{_shown(host)}:{port}/ (Ctrl-C ends it)")
             supervisor.watch()
-        except CannotStart as error:
-            raise CommandError(str(error), returncode=2) from error
         except KeyboardInterrupt:
             pass
         finally:
