@@ -1,6 +1,7 @@
 """An ingest that dies, is fenced off, or meets what is no transcript; folders, and the count of queries."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from chronicle.errors import LeaseLost
-from chronicle.ingest import found, run
+from chronicle.ingest import FileReport, found, run
 from chronicle.log import read
 from chronicle.models import Attachment, AuditEntry, Event, Log, Source
 from tests.importers.files import ANAGRAPHEUS, CLAUDE, DATA
@@ -146,3 +147,24 @@ def test_an_event_that_cannot_be_stored_is_refused_alone(tmp_path: Path) -> None
     assert [(refused.line, refused.reason) for refused in report.refused] == [
         (3, "schema_version is a whole number from 1 to 2147483647")
     ]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_same_files_ingested_by_several_at_once_land_once() -> None:
+    paths = [CLAUDE / "interleaved.jsonl", CLAUDE / "image.jsonl", ANAGRAPHEUS / "run.sqlite"]
+
+    def all_of_them(_: int) -> list[FileReport]:
+        try:
+            return [ingested(path) for path in paths]
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        reports = [report for reports in pool.map(all_of_them, range(4)) for report in reports]
+
+    assert sum(log.added for report in reports for log in report.logs) == 16 + 6 + 197
+    assert sum(log.sections for report in reports for log in report.logs) == 18
+    assert not any(report.refused for report in reports)
+    assert Log.objects.count() == 4
+    for log in Log.objects.all():
+        assert [event.seq for event in read(log)] == list(range(1, log.last_seq + 1))
