@@ -19,28 +19,25 @@
       const at = new Date(time.dateTime);
       const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
       const clock = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
-      // The same length as sent: with the day, with seconds, with fractions of them.
+      // As exact as sent, but always with the day: elsewhere another day has begun.
       const rest = utc.includes("-") ? utc.slice(11) : utc;
-      const own = (utc.includes("-") ? `${day} ` : "") + clock.slice(0, Math.min(rest.length, 8)) + rest.slice(8);
-      time.textContent = zone() === "UTC" ? utc : own;
+      time.textContent = zone() === "UTC" ? utc : `${day} ${clock.slice(0, Math.min(rest.length, 8))}${rest.slice(8)}`;
     }
+    for (const word of document.querySelectorAll("[data-zone]")) (word.querySelector("button") || word).textContent = zone();
   }
 
   function offerZone() {
-    const place = document.querySelector("[data-zone]");
+    const place = document.querySelector(".who [data-zone]");
     if (!place || LOCAL === "UTC") return;
     const button = document.createElement("button");
     button.type = "button";
-    const name = () => { button.textContent = zone() === "UTC" ? "UTC" : LOCAL; };
-    button.setAttribute("aria-label", `times are shown in ${zone()}; change`);
+    button.title = "Change between UTC and your own time zone";
     button.addEventListener("click", () => {
       localStorage.setItem("zone", zone() === "UTC" ? LOCAL : "UTC");
-      name();
-      button.setAttribute("aria-label", `times are shown in ${zone()}; change`);
       showTimes(document);
-      say(`Times are now shown in ${zone()}, column heads still say UTC.`);
+      say(`Times are now shown in ${zone()}.`);
     });
-    name();
+    button.textContent = zone();
     place.replaceChildren(button);
   }
 
@@ -120,10 +117,16 @@
     act();
   });
 
-  document.addEventListener("htmx:afterSwap", (event) => showTimes(event.detail.target.parentElement || document));
+  // After a swap: times, the sentence of N of M read out, and the focus kept where what had it is gone.
   document.addEventListener("htmx:afterSettle", (event) => {
-    const sentence = document.getElementById(event.detail.elt.id)?.querySelector(".of");
-    if (sentence && sentence.getAttribute("role") !== "status") say(sentence.textContent.trim());
+    const fresh = document.getElementById(event.detail.elt.id) || document.body;
+    showTimes(fresh);
+    const sentence = fresh.querySelector(".of");
+    if (sentence) say(sentence.textContent.trim());
+    if (document.activeElement === document.body && fresh !== document.body) {
+      fresh.tabIndex = -1;
+      fresh.focus({ preventScroll: true });
+    }
   });
   document.addEventListener("htmx:responseError", (event) => say(`The server answered ${event.detail.xhr.status}; nothing was shown.`));
   document.addEventListener("htmx:sendError", () => say("The server cannot be reached; nothing was shown."));

@@ -7,12 +7,12 @@ reached by keys and read aloud.
 from django import template
 from django.utils.html import format_html, format_html_join
 
-from chronicle.web.timeline import CELL, Cell, Timeline
+from chronicle.web.timeline import CELL, Cell, Span, Timeline
 
 register = template.Library()
 
 _CELL = (
-    '<a href="{here}?open={ref}#n-{name}"{cover}><title>{words}</title>'
+    '<a href="{here}?open={ref}#n-{name}"{state}><title>{words}</title>'
     '<rect class="cell" x="{x}" y="{y}" width="{width}" height="{height}"/>{hatch}{label}</a>\n'
 )
 _HATCH = '<rect class="hatch" x="{}" y="{}" width="{}" height="{}"/>'
@@ -32,7 +32,7 @@ def _cell(cell: Cell, here: str) -> str:
         here=here,
         ref=span.ref,
         name=span.ref.replace(":", "-"),
-        cover=format_html(' class="{}"', "cover") if span.in_cover else "",
+        state=_state(span),
         words=cell.words,
         x=cell.x,
         y=cell.y,
@@ -41,6 +41,11 @@ def _cell(cell: Cell, here: str) -> str:
         hatch=format_html(_HATCH, cell.x, cell.y, cell.width, CELL) if span.stale else "",
         label=_label(cell) if cell.label else "",
     )
+
+
+def _state(span: Span) -> str:
+    cover = format_html(' class="{}"', "cover") if span.in_cover else ""
+    return format_html("{}{}", cover, format_html(' aria-current="{}"', "true") if span.opened else "")
 
 
 def _label(cell: Cell) -> str:

@@ -112,7 +112,7 @@ class ChroniclePage:
         if edition is None:
             return
         anchors = edition.anchors.annotate(generation=Max("sections__generation")).order_by("-level", "from_seq")
-        opened = {node.section.anchor_id for node in _nodes(self.tree.nodes)}
+        listed = {node.section.anchor_id: node.opened for node in _nodes(self.tree.nodes)}
         columns = ("pk", "level", "from_seq", "to_seq", "rolled_up_into_id", "generation")
         for pk, level, from_seq, to_seq, parent, generation in anchors.values_list(*columns):
             yield Span(
@@ -123,7 +123,8 @@ class ChroniclePage:
                 generation or 1,
                 in_cover=parent is None,
                 stale=pk in self.overview.stale,
-                opened=pk in opened,
+                listed=pk in listed,
+                opened=listed.get(pk, False),
             )
 
 

@@ -2,7 +2,7 @@
 
 Guarantees: x and width are percent of seq, (from − 1) / last, y is in pixels, so the drawing narrows
 without shrinking its type; a lane for each level there is, the highest on top; at most about
-MAX_CELLS cells: above that the lowest levels are left out unless in the cover or opened, and how
+MAX_CELLS cells: above that the lowest levels are left out unless in the cover or in the tree, and how
 many are left out is said.
 """
 
@@ -20,7 +20,7 @@ WIDTHS = ((250, ""), (640, "wide"), (1030, "full"))
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A section as the timeline sees it. `opened` ones are drawn at whatever level."""
+    """A section as the timeline sees it. What is `listed` in the tree below is drawn at whatever level."""
 
     ref: str
     level: int
@@ -29,6 +29,7 @@ class Span:
     generation: int = 1
     in_cover: bool = False
     stale: bool = False
+    listed: bool = False
     opened: bool = False
 
     @property
@@ -130,7 +131,7 @@ def _kept(spans: Sequence[Span]) -> list[Span]:
     lowest = 0
     while sum(span.level >= lowest for span in spans) > MAX_CELLS:
         lowest += 1
-    return [span for span in spans if span.level >= lowest or span.in_cover or span.opened]
+    return [span for span in spans if span.level >= lowest or span.in_cover or span.listed]
 
 
 def _cell(span: Span, last: int, y: int) -> Cell:

@@ -2,7 +2,7 @@
 
 import re
 
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from chronicle.models import Log
 from tests.builders import log_of, said
@@ -153,3 +153,30 @@ def test_the_pages_fit_a_narrow_screen_and_both_colour_schemes(visit: Visit, log
         page.goto(address)
         visit.check(heading)
         assert page.evaluate("document.documentElement.scrollWidth") <= 320, address
+
+
+def test_times_are_utc_until_the_reader_chooses_and_then_carry_their_day(browser: Browser, live_server, log: Log):
+    context = browser.new_context(timezone_id="Asia/Jakarta")
+    visit = Visit(context.new_page(), live_server.url)
+    page = visit.page
+    visit.sign_in()
+    page.goto(f"{visit.base}/logs/{log.public_id}/events/")
+    second = page.locator("#e2 time")
+    utc = second.text_content()
+    assert utc and re.fullmatch(r"\d\d:\d\d:\d\d", utc)
+    page.get_by_role("button", name="UTC").click()
+    expect(page.get_by_role("columnheader", name="Asia/Jakarta")).to_be_visible()
+    expect(second).to_have_text(re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"))
+    assert int((second.text_content() or "")[11:13]) == (int(utc[:2]) + 7) % 24
+    visit.check("Events")
+    context.close()
+
+
+def test_the_focus_stays_when_what_had_it_is_replaced(visit: Visit, log: Log):
+    page = visit.page
+    visit.sign_in()
+    page.goto(f"{visit.base}/logs/{log.public_id}/events/")
+    page.get_by_role("link", name="the whole of event 4,").press("Enter")
+    expect(page.locator("#c4")).to_be_focused()
+    page.get_by_role("button", name="Filter").press("Enter")
+    expect(page.locator("#live")).to_contain_text("of 115 events shown")

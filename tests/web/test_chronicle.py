@@ -135,6 +135,13 @@ def test_what_is_opened_and_looked_for_stands_in_the_address_so_it_needs_no_scri
     assert "Open 8-14, 7 events" in html
 
 
+def test_the_timeline_marks_what_is_open_below(page: Client, log: Log):
+    html = ask(page, log, "?seq=30").content.decode()
+    marked = re.findall(r'#n-([^"]*)"[^>]*aria-current="true"><title>', html)
+
+    assert marked == ["L2-1-63", "L1-22-42", "29-35"]
+
+
 def test_a_stale_rollup_says_which_child_was_redrawn(page: Client, log: Log):
     html = words(ask(page, log, "?open=L2:1-63").content.decode())
 

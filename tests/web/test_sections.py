@@ -17,7 +17,7 @@ def ask(client: Client, log: Log, path: str, status: int = 200):
     return response
 
 
-@pytest.mark.promise("K27", "A76")
+@pytest.mark.promise("K27")
 def test_the_facts_of_the_anchor_and_those_of_the_words_stand_apart(page: Client, log: Log):
     anchor, generation = re.findall(r'<dl class="facts">.*?</dl>', ask(page, log, "8-14/").content.decode(), re.S)
 

@@ -31,11 +31,11 @@ def test_an_empty_chronicle_is_all_tail():
     assert not timeline.cells
 
 
-def test_above_the_limit_the_lowest_levels_are_left_out_unless_in_the_cover_or_opened_and_counted():
+def test_above_the_limit_the_lowest_levels_are_left_out_unless_in_the_cover_or_the_tree_and_counted():
     ground = spans(0, 1000, 1)
     kept = [
         Span("999-999", 0, 999, 999, in_cover=True),
-        Span("5-5", 0, 5, 5, opened=True),
+        Span("5-5", 0, 5, 5, listed=True),
     ]
     timeline = draw([*ground, *kept, *spans(1, 125, 8)], [], last=1000, through=1000)
 
