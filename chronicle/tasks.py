@@ -15,13 +15,14 @@ from django_q.models import OrmQ, Schedule
 from django_q.tasks import async_task
 
 from chronicle import fold, health, jobs
-from chronicle.models import Job
+from chronicle.models import Job, JobState
 
 TICK = "chronicle.tasks.tick"
 WORK = "chronicle.tasks.work"
 # Seconds a job of this kind may take; the lease is renewed meanwhile, so a dead worker is noticed long before.
 LIMITS = {"ingest": 6 * 3600, "ingest_path": 6 * 3600, "consolidate": 3600}
 LIMIT = 600
+BRINGS_EVENTS = {"ingest", "ingest_path"}
 KICKED_AT_MOST = 50
 LOGS_A_TICK = 500
 ANSWERED_WITHIN = timedelta(minutes=10)
@@ -36,16 +37,18 @@ def kick(job: Job) -> None:
 
 
 def work(job_id: int) -> None:
-    """Do one job, if it can be taken."""
-    jobs.run(job_id, alive=health.beat_worker)
+    """Do one job, if it can be taken; what an ingest has brought is consolidated right after."""
+    done = jobs.run(job_id, alive=health.beat_worker)
+    if done is not None and done.kind in BRINGS_EVENTS:
+        for job in _consolidations():
+            _send(job.pk, job.kind)
 
 
 def tick() -> None:
     """Each minute: sing, free the jobs of lost workers, queue the logs that are due, kick what waits."""
     health.beat(health.CANARY)
     jobs.sweep(timezone.now())
-    for found in fold.due_logs()[:LOGS_A_TICK]:
-        jobs.consolidation(found, made_by="schedule")
+    _consolidations()
     _forget_unanswered()
     room = KICKED_AT_MOST - get_broker().queue_size()
     for job in jobs.due(timezone.now())[: max(room, 0)]:
@@ -70,6 +73,12 @@ def schedule(using: str) -> None:
     schedules.update_or_create(
         func=TICK, defaults={"name": "tick", "schedule_type": Schedule.MINUTES, "minutes": 1, "repeats": -1}
     )
+
+
+def _consolidations() -> list[Job]:
+    """Queue what is due to be consolidated; return the jobs that wait to be kicked."""
+    queued = [jobs.consolidation(log, made_by="schedule") for log in fold.due_logs()[:LOGS_A_TICK]]
+    return [job for job in queued if job.state == JobState.QUEUED and job.next_try <= timezone.now()]
 
 
 def _forget_unanswered() -> None:

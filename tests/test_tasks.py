@@ -12,6 +12,7 @@ from django_q.models import OrmQ, Schedule
 from chronicle import health, jobs, tasks
 from chronicle.apps import after_migrate
 from chronicle.models import Heartbeat, Job, JobState
+from tests.builders import log_of, units_of
 from tests.conftest import Clock
 
 
@@ -68,6 +69,24 @@ def test_work_does_the_job_returns_nothing_and_shows_that_it_is_alive() -> None:
     assert job.state == JobState.DONE
     assert Heartbeat.objects.filter(name=health.WORK).exists()
     assert tasks.work(job.pk) is None, "a task that is delivered twice does nothing the second time"
+
+
+@pytest.mark.django_db
+def test_what_an_ingest_has_brought_is_consolidated_right_after(monkeypatch: pytest.MonkeyPatch) -> None:
+    brought = []
+    monkeypatch.setitem(jobs.HANDLERS, "ingest_path", lambda _: {"added": brought.append(units_of(2))})
+    tasks.work(jobs.enqueue("ingest_path", "here", key="i").pk)
+    job = Job.objects.get(kind="consolidate")
+    assert job.target == brought[0].public_id and waiting() == [(tasks.WORK, (job.pk,))]
+
+
+@pytest.mark.django_db
+def test_a_tick_queues_every_log_that_is_due_once(clock: Clock) -> None:
+    logs = [units_of(2), units_of(3), log_of()]
+    tasks.tick()
+    tasks.tick()
+    made = Job.objects.filter(kind="consolidate").order_by("pk")
+    assert [job.target for job in made] == [log.public_id for log in logs[:2]]
 
 
 @pytest.mark.django_db

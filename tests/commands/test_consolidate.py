@@ -33,6 +33,7 @@ def broken(monkeypatch: pytest.MonkeyPatch, when: int) -> None:
     monkeypatch.setattr("chronicle.rollups.summariser_named", lambda _: noting)
 
 
+@pytest.mark.promise("K37")
 def test_a_log_is_consolidated_and_the_answer_counts_what_was_made() -> None:
     log = units_of(13)
     assert answer("consolidate", log.public_id) == {
@@ -50,6 +51,7 @@ def test_all_means_every_log_in_the_order_they_were_made() -> None:
     assert [entry["sections"] for entry in found] == [2, 3]
 
 
+@pytest.mark.promise("K37")
 def test_a_dry_run_says_units_calls_and_tokens_and_draws_nothing() -> None:
     log = units_of(13)
     [entry] = answer("consolidate", log.public_id, "--dry-run")["logs"]
