@@ -192,3 +192,12 @@ def test_a_title_is_the_first_line_with_words_cut_at_a_word() -> None:
     assert text.first_line("\n\n  Count   the trees\tplease \nand more") == "Count the trees please"
     assert text.first_line("word " * 30) == "word " * 14 + "word…"
     assert text.first_line(" \n") == ""
+
+
+def test_a_number_too_long_is_found_wherever_it_stands(tmp_path: Path) -> None:
+    for before in range(0, 600, 7):
+        line = b'{"a":"' + b"x" * before + b'","b":' + b"7" * 1001 + b"}"
+        (found,) = documents(tmp_path, line + b"\n", lenient=True)
+        assert found.reason == "a number of 1001 digits is over the limit of 1000"
+    (kept,) = documents(tmp_path, b'{"a":"' + b"7" * 5000 + b'","b":' + b"7" * 999 + b"}\n", lenient=True)
+    assert kept.value["b"] == int("7" * 999)
