@@ -22,6 +22,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from chronicle import conf, tasks, uploads
 from chronicle.access import granted_owners, visible_logs
 from chronicle.errors import LogNotFound
+from chronicle.importers import registry
 from chronicle.models import Log
 from chronicle.web.ops.jobs import Row, visible_jobs
 from chronicle.web.respond import respond
@@ -97,6 +98,7 @@ def _page(request: HttpRequest, form: Upload | None = None, *, refused: str = ""
         "form": form or Upload(user=user),
         "refused": refused,
         "owners": _owners(user),
+        "formats": registry.names(),
         "max_bytes": conf.max_upload(),
         "max_files": settings.DATA_UPLOAD_MAX_NUMBER_FILES,
         "rows": [Row(job, None) for job in jobs[:RECENT]],
@@ -123,6 +125,7 @@ def ingest_job(request: HttpRequest, job_id: int) -> HttpResponse:
         "owner": job.args["owner"],
         "handed_in": len(job.args["files"]),
         "files": files,
+        "formats": registry.names(),
         "read": sum(bool(file.report["logs"]) for file in files),
         "unread": sum(not file.report["logs"] for file in files),
         "readable": set(visible_logs(user).filter(public_id__in=named).values_list("public_id", flat=True)),
