@@ -57,7 +57,7 @@ def tick() -> None:
 
 def kick_tick() -> None:
     """Have the cluster tick now, not only at the next full minute."""
-    async_task(TICK, group="tick")
+    transaction.on_commit(partial(async_task, TICK, group="tick"), robust=True)
 
 
 def schedule(using: str) -> None:
