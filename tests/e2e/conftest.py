@@ -24,9 +24,11 @@ AXE = Axe()
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium from $CHROMIUM or the path; a machine without one fails here and says so."""
+    """Chromium from $CHROMIUM or the path. A machine without one is told so; where CI is set that is a failure."""
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    assert chromium, "No chromium: install Debian's package, or set CHROMIUM to the path of a browser."
+    if not chromium:
+        say = pytest.fail if os.environ.get("CI") else pytest.skip
+        say("NOT RUN IN A BROWSER: install Debian's chromium, or set CHROMIUM to the path of one.")
     before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     try:
