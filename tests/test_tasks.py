@@ -57,6 +57,7 @@ def test_a_broker_that_is_down_costs_a_kick_never_the_callers_request(
         with transaction.atomic():
             job = queued()
             tasks.kick(job)
+            tasks.kick_tick()
     tasks.tick()
     assert (tasks.WORK, (job.pk,)) in waiting()
 
@@ -110,7 +111,7 @@ def test_ticks_do_not_flood_a_queue_that_nobody_empties(monkeypatch: pytest.Monk
     assert OrmQ.objects.count() == 3
 
 
-@pytest.mark.django_db
+@pytest.mark.django_db(transaction=True)
 def test_what_a_cluster_never_answered_for_is_dropped_after_ten_minutes(clock: Clock) -> None:
     job = queued()
     tasks.kick_tick()
