@@ -161,7 +161,7 @@ def hostile() -> Log:
     old = sections.current_sections(edition).filter(anchor__level=0)[0]
     sections.supersede(edition, old, hostile_section(old.anchor.from_seq, old.anchor.to_seq, words, name))
     keep(edition, 0, 1, 5, SummaryFailed(words))
-    for kind, target in (("canary", log.public_id), ("ingest", words[:300])):
+    for kind, target in (("consolidate", log.public_id), ("ingest", words[:300])):
         made = jobs.enqueue(kind, target, key=kind, args={"owner": owner, "files": [{"path": name, "name": words}]})
         report = {
             "path": words,

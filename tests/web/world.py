@@ -38,7 +38,7 @@ def world(*, units: int = 13) -> World:
     closed = [event for number in range(units) for event in (said(f"Plate {number} of eight."), marker())]
     log = log_of([picture(), *closed, said("Not closed yet.")], owner=OWNER, title="A dinner for eight")
     consolidate(log)
-    parked = jobs.enqueue("canary", log.public_id, key="parked")
+    parked = jobs.enqueue("consolidate", log.public_id, key="parked")
     Job.objects.filter(pk=parked.pk).update(state=JobState.PARKED, last_error="WorkerLost: it died three times.")
     files = {"owner": OWNER, "files": [{"path": "none/1", "name": "dinner.jsonl"}]}
     upload = jobs.enqueue("ingest", "dinner.jsonl", key="upload", args=files, made_by="reviewer")

@@ -26,6 +26,7 @@ from chronicle.web.respond import respond
 
 PAGE = 50
 INGEST = "ingest"
+OF_LOGS = ("consolidate",)  # the kinds whose target is a log's id; any other's is only words
 # What each state is called on a page, and the shape that stands before the word.
 WORDS = {
     JobState.RUNNING: ("running", "part"),
@@ -95,7 +96,7 @@ def visible_jobs(user: User) -> QuerySet[Job]:
     if user.is_superuser:
         return Job.objects.all()
     own = Q(kind=INGEST, made_by=user.get_username())
-    of_logs = ~Q(kind=INGEST) & Q(target__in=visible_logs(user).values("public_id"))
+    of_logs = Q(kind__in=OF_LOGS, target__in=visible_logs(user).values("public_id"))
     return Job.objects.filter(own | of_logs)
 
 
@@ -170,9 +171,9 @@ def _page(request: HttpRequest, *, said: str = "") -> HttpResponse:
 
 
 def _rows(user: User, page: list[Job]) -> list[Row]:
-    targets = {job.target for job in page if job.kind != INGEST}
+    targets = {job.target for job in page if job.kind in OF_LOGS}
     logs = {log.public_id: log for log in visible_logs(user).filter(public_id__in=targets)}
-    return [Row(job, logs.get(job.target) if job.kind != INGEST else None) for job in page]
+    return [Row(job, logs.get(job.target) if job.kind in OF_LOGS else None) for job in page]
 
 
 def _filters(request: HttpRequest) -> dict[str, Any]:

@@ -15,12 +15,6 @@ pytestmark = pytest.mark.django_db
 FRAGMENT = {"HX-Request": "true", "HX-Target": "jobs"}
 
 
-@pytest.fixture(autouse=True)
-def handlers(monkeypatch: pytest.MonkeyPatch) -> None:
-    for kind in ("consolidate", "ingest"):
-        monkeypatch.setitem(jobs.HANDLERS, kind, lambda held: {})
-
-
 @pytest.fixture
 def kicked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     kicks: list[int] = []
@@ -182,8 +176,11 @@ def test_a_job_of_another_owners_log_is_not_there_to_see_or_to_retry(
     assert kicked == []
 
 
-def test_an_upload_named_like_a_log_shows_nobody_that_upload(client: Client, reviewer: User, log: Log) -> None:
-    jobs.enqueue("ingest", log.public_id, key="ingest:2", args={"owner": "bob", "files": []}, made_by="bo")
+@pytest.mark.parametrize("kind", ["ingest", "ingest_path", "canary"])
+def test_a_job_whose_words_happen_to_be_a_logs_id_is_shown_to_nobody_for_that(
+    client: Client, reviewer: User, log: Log, kind: str
+) -> None:
+    jobs.enqueue(kind, log.public_id, key=kind, args={"owner": "bob", "files": []}, made_by="bo")
     assert client.get("/jobs/").context["all"] == 0
 
 
