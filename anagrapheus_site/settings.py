@@ -104,7 +104,7 @@ USE_TZ = True
 
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-STATIC_ROOT = BASE_DIR / "staticfiles"
+STATIC_ROOT = os.environ.get("STATIC_ROOT") or None  # only where another server is to serve what collectstatic gathers
 WHITENOISE_USE_FINDERS = True
 
 SECURE_CSP = {

@@ -5,7 +5,6 @@ nowhere; the sample is ingested only into a site without any log.
 Refuses, in a sentence: a folder that cannot be written, a database that does not answer.
 """
 
-import contextlib
 import secrets
 import tempfile
 from pathlib import Path
@@ -30,8 +29,6 @@ def folders() -> None:
     wanted = [Path(settings.DATA_DIR), Path(settings.INGEST_ROOT)]
     if connection.vendor == "sqlite" and not connection.is_in_memory_db():  # type: ignore[attr-defined]
         wanted.append(Path(str(settings.DATABASES["default"]["NAME"])).parent)
-    with contextlib.suppress(OSError):
-        Path(settings.STATIC_ROOT).mkdir(exist_ok=True)  # may stay away: static files are found where they are
     for folder in wanted:
         try:
             folder.mkdir(parents=True, exist_ok=True)
