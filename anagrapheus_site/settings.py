@@ -4,8 +4,9 @@ import os
 import sys
 from pathlib import Path
 
-import dj_database_url
 from django.utils.csp import CSP
+
+from chronicle import conf
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(os.environ.get("DATA_DIR") or BASE_DIR / "data")
@@ -16,9 +17,7 @@ TESTING = bool(os.environ.get("PYTEST_VERSION"))
 
 def _secret_key() -> str:
     """The key from the environment, else the one that the first start made and kept in DATA_DIR."""
-    from chronicle.conf import kept_secret
-
-    return os.environ.get("SECRET_KEY") or kept_secret(DATA_DIR / "secret_key")
+    return os.environ.get("SECRET_KEY") or conf.kept_secret(DATA_DIR / "secret_key")
 
 
 SECRET_KEY = _secret_key()
@@ -71,7 +70,7 @@ TEMPLATES = [
     }
 ]
 
-DATABASES = {"default": dj_database_url.parse(os.environ.get("DATABASE_URL") or f"sqlite:///{DATA_DIR}/site.sqlite3")}
+DATABASES = {"default": conf.database(os.environ.get("DATABASE_URL") or f"sqlite:///{DATA_DIR}/site.sqlite3")}
 _database = DATABASES["default"]
 if _database["ENGINE"] == "django.db.backends.sqlite3":
     _database["OPTIONS"] = {

@@ -118,15 +118,21 @@ def drop(connection: BaseDatabaseWrapper) -> None:
 
 
 def missing(connection: BaseDatabaseWrapper) -> list[str]:
-    """Return the names of triggers that should be there and are not, or (PostgreSQL) are not enabled always."""
-    return sorted(expected(connection.vendor) - set(installed(connection, armed=True)))
+    """Return the names of triggers that should be there and are not, or (PostgreSQL) are not enabled always.
+
+    Tables that no migration has made yet are not asked for.
+    """
+    there = set(connection.introspection.table_names())
+    return sorted(expected(connection.vendor, there) - set(installed(connection, armed=True)))
 
 
-def expected(vendor: str) -> set[str]:
-    """Return the names of all triggers that `install` makes."""
+def expected(vendor: str, tables: set[str]) -> set[str]:
+    """Return the names of the triggers that `install` makes on these tables."""
     per_table = ("insert", "update", "delete") if vendor == "sqlite" else ("update", "delete", "truncate")
-    names = {f"protect_{table}_{operation}" for table in _tables() for operation in per_table}
-    return names | ({"protect_chronicle_anchor_overlap"} if vendor == "sqlite" else set())
+    names = {f"protect_{table}_{operation}" for table in tables & set(_tables()) for operation in per_table}
+    return names | (
+        {"protect_chronicle_anchor_overlap"} if vendor == "sqlite" and "chronicle_anchor" in tables else set()
+    )
 
 
 def installed(connection: BaseDatabaseWrapper, *, armed: bool = False) -> dict[str, str]:

@@ -45,10 +45,16 @@ def database(
 
 
 def refuse_unsafe_start() -> None:
-    """For the web server, which runs no command: raise ImproperlyConfigured for what would stop one."""
+    """For the web server, which runs no command: raise ImproperlyConfigured for what would stop one.
+
+    Missing triggers are logged; they stop nothing, since a site that answers can still be verified.
+    """
+    from chronicle.health import warn_of_missing_triggers  # late: there are models only now
+
     for message in run_checks(tags=[Tags.security]):
         if message.is_serious():
             raise ImproperlyConfigured(f"{message.msg} {message.hint}")
+    warn_of_missing_triggers()
 
 
 def _triggers(connection: BaseDatabaseWrapper) -> list[CheckMessage]:

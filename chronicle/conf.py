@@ -7,6 +7,9 @@ import tempfile
 from datetime import timedelta
 from pathlib import Path
 
+import dj_database_url
+from dj_database_url import DBConfig
+
 from chronicle.errors import CannotStart
 
 
@@ -37,6 +40,24 @@ def _make_secret(path: Path) -> None:
             os.link(made, path)
     finally:
         Path(made).unlink()
+
+
+def database(url: str) -> DBConfig:
+    """DATABASE_URL, `sqlite:///file` or `postgres://user:password@host/name`: where everything is kept.
+
+    Raises CannotStart for another scheme or what is no address; the address itself is not repeated: it may
+    hold a password.
+    """
+    try:
+        found = dj_database_url.parse(url)
+    except (ValueError, dj_database_url.ParseError, dj_database_url.UnknownSchemeError) as error:
+        raise CannotStart(_DATABASE_URL) from error
+    if not found.get("ENGINE", "").endswith(("sqlite3", "postgresql")):
+        raise CannotStart(_DATABASE_URL)
+    return found
+
+
+_DATABASE_URL = "DATABASE_URL is no address of a database: give sqlite:///file or postgres://user:password@host/name."
 
 
 def job_lease() -> timedelta:

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from chronicle import canonical
-from chronicle.errors import InvalidEvent
+from chronicle.errors import InvalidEvent, OwnerEmpty
 
 NAMESPACE = "chronicle"
 RESERVED_NAMESPACE = "anagrapheus"
@@ -117,6 +117,16 @@ class StoredEvent:
 def is_bookkeeping(kind: str) -> bool:
     """True for what keeps the books (pins) and is hidden from tail, counts and expand unless asked for."""
     return kind == Kind.BOOKKEEPING
+
+
+def check_owner(owner: str) -> None:
+    """Raise OwnerEmpty for none, InvalidEvent for an owner's name that cannot be kept and shown on one line."""
+    if not owner.strip():
+        raise OwnerEmpty("An owner must be given.")
+    if len(owner) > MAX_NAME:
+        raise _invalid("owner", f"owner is over {MAX_NAME} characters")
+    if not owner.isprintable():
+        raise _invalid("owner", "owner holds a control or formatting character; give it printable ones only")
 
 
 def validate(event: PendingEvent) -> None:

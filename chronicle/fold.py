@@ -245,16 +245,16 @@ def forecast(log: Log) -> Forecast:
     return Forecast(log.public_id, len(units), rolls, calls, tokens, since)
 
 
-def due_logs() -> QuerySet[Log]:
+def due_logs(*, quiet: timedelta = QUIET) -> QuerySet[Log]:
     """Return logs with events that no fold has looked at, or with a failed unit whose wait is over.
 
-    An ingested log is left alone until it has been quiet for QUIET: a summary that the rest of its file
-    brings must find its range free.
+    An ingested log is left alone until it has been quiet for so long: a summary that the rest of its file
+    brings must find its range free. Who knows that an ingest has ended gives zero.
     """
     seen = FoldPosition.objects.filter(log=OuterRef("pk"), fold=NAME).values("seen_seq")[:1]
     again = UnitFailure.objects.filter(next_try__lte=timezone.now(), edition__state="current").values("edition__log")
     found = Log.objects.annotate(seen=Coalesce(Subquery(seen), 0))
-    settled = Q(source="") | Q(last_activity_at__lte=timezone.now() - QUIET)
+    settled = Q(source="") | Q(last_activity_at__lte=timezone.now() - quiet)
     return found.filter(settled & Q(last_seq__gt=F("seen")) | Q(pk__in=again)).order_by("pk")
 
 

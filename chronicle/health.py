@@ -4,6 +4,7 @@ Guarantees: the task cluster counts as alive by what it does (the canary of each
 renewed and finished by its workers), never by what its status says; answers hold no data of any log.
 """
 
+import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -11,9 +12,11 @@ from django.db import DatabaseError, connection
 from django.db.models import Max, Min
 from django.utils import timezone
 
-from chronicle import conf
+from chronicle import append_only, conf
 from chronicle.jobs import due
 from chronicle.models import Heartbeat
+
+logger = logging.getLogger(__name__)
 
 CANARY, WORK = "canary", "work"
 
@@ -93,3 +96,22 @@ def _words(silent: timedelta | None, waited: timedelta, *, stalled: bool, behind
 def _span(time: timedelta) -> str:
     seconds = int(time.total_seconds())
     return f"{seconds} s" if seconds < 120 else f"{seconds // 60} min"
+
+
+def warn_of_missing_triggers() -> list[str]:
+    """Log the names of triggers that should keep records from being changed and do not; return them.
+
+    For the start of what runs long, and each tick of it. A database that is away or empty is said elsewhere.
+    """
+    try:
+        missing = append_only.missing(connection)
+    except DatabaseError:
+        return []
+    if missing:
+        logger.error(
+            "%s triggers that keep records from being changed are gone (%s). Run `manage.py migrate`, which installs"
+            " them, and `manage.py verify --all`, which says what was changed.",
+            len(missing),
+            ", ".join(missing[:5]),
+        )
+    return missing

@@ -8,6 +8,7 @@ from datetime import timedelta
 from functools import partial
 
 from django.db import connections, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from django_q.brokers import get_broker
 from django_q.conf import Conf
@@ -15,7 +16,7 @@ from django_q.models import OrmQ, Schedule
 from django_q.tasks import async_task
 
 from chronicle import fold, health, jobs
-from chronicle.models import Job, JobState
+from chronicle.models import Job, JobState, Log
 
 TICK = "chronicle.tasks.tick"
 WORK = "chronicle.tasks.work"
@@ -40,7 +41,8 @@ def work(job_id: int) -> None:
     """Do one job, if it can be taken; what an ingest has brought is consolidated right after."""
     done = jobs.run(job_id, alive=health.beat_worker)
     if done is not None and done.kind in BRINGS_EVENTS:
-        for job in _consolidations():
+        ended = fold.due_logs(quiet=timedelta()).filter(public_id__in=_brought(done))
+        for job in _consolidations(ended):
             _send(job.pk, job.kind)
 
 
@@ -48,7 +50,8 @@ def tick() -> None:
     """Each minute: sing, free the jobs of lost workers, queue the logs that are due, kick what waits."""
     health.beat(health.CANARY)
     jobs.sweep(timezone.now())
-    _consolidations()
+    _consolidations(fold.due_logs())
+    health.warn_of_missing_triggers()
     _forget_unanswered()
     room = KICKED_AT_MOST - get_broker().queue_size()
     for job in jobs.due(timezone.now())[: max(room, 0)]:
@@ -75,9 +78,15 @@ def schedule(using: str) -> None:
     )
 
 
-def _consolidations() -> list[Job]:
+def _brought(ingest: Job) -> set[str]:
+    """The logs that an ingest names in its report; what a long report leaves out is the next ticks' work."""
+    files = (ingest.result or {}).get("files", [])
+    return {log["log"] for file in files for log in file.get("logs", [])}
+
+
+def _consolidations(due: QuerySet[Log]) -> list[Job]:
     """Queue what is due to be consolidated; return the jobs that wait to be kicked."""
-    queued = [jobs.consolidation(log, made_by="schedule") for log in fold.due_logs()[:LOGS_A_TICK]]
+    queued = [jobs.consolidation(log, made_by="schedule") for log in due[:LOGS_A_TICK]]
     return [job for job in queued if job.state == JobState.QUEUED and job.next_try <= timezone.now()]
 
 

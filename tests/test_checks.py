@@ -17,6 +17,7 @@ def test_a_sample_key_is_refused_when_debug_is_off(settings: Settings, key: str)
         checks.refuse_unsafe_start()
 
 
+@pytest.mark.django_db
 def test_a_sample_key_may_be_used_while_debugging_and_a_random_one_always(settings: Settings) -> None:
     settings.SECRET_KEY, settings.DEBUG = "changeme", True
     assert not checks.sample_key()

@@ -20,6 +20,7 @@ from chronicle.log import (
     DatabaseStore,
     MemoryStore,
     Window,
+    create_log,
     with_actor_kinds,
     with_kinds,
     with_last,
@@ -80,6 +81,16 @@ def test_an_empty_owner_is_refused_in_all_three_calls(door: Chronicarius, owner:
     ):
         with pytest.raises(OwnerEmpty):
             call()
+
+
+@pytest.mark.parametrize("owner", ["o" * 201, "bi\u202edi", "esc\x1b[31m", "two\nlines", "nul\x00"])
+def test_an_owner_that_cannot_be_kept_or_shown_is_refused(door: Chronicarius, owner: str) -> None:
+    with pytest.raises(InvalidEvent) as caught:
+        door.record("l1", owner, said())
+    assert caught.value.details["field"] == "owner"
+    with pytest.raises(InvalidEvent):
+        create_log(owner)
+    assert not Log.objects.exists()
 
 
 @pytest.mark.promise("C8", "C10", "C41")

@@ -1,17 +1,18 @@
 """The task cluster's side: what is kicked, when, and the settings it runs under."""
 
 import inspect
+from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django_q.brokers import get_broker
 from django_q.conf import Conf
 from django_q.models import OrmQ, Schedule
 
 from chronicle import health, jobs, tasks
 from chronicle.apps import after_migrate
-from chronicle.models import Heartbeat, Job, JobState
+from chronicle.models import Heartbeat, Job, JobState, Log
 from tests.builders import log_of, units_of
 from tests.conftest import Clock
 
@@ -73,12 +74,27 @@ def test_work_does_the_job_returns_nothing_and_shows_that_it_is_alive() -> None:
 
 
 @pytest.mark.django_db
-def test_what_an_ingest_has_brought_is_consolidated_right_after(monkeypatch: pytest.MonkeyPatch) -> None:
-    brought = []
-    monkeypatch.setitem(jobs.HANDLERS, "ingest_path", lambda _: {"added": brought.append(units_of(2))})
-    tasks.work(jobs.enqueue("ingest_path", "here", key="i").pk)
+def test_what_an_ingest_has_brought_is_consolidated_right_after(tmp_path: Path) -> None:
+    line = '{"kind":"message","actor_kind":"human","actor":"Dina","content":"Eight of us."}'
+    (tmp_path / "dinner.jsonl").write_text('{"anagrapheus.events":1,"session":"s"}\n' + f"{line}\n" * 45)
+    args = {"path": str(tmp_path), "owner": "demo"}
+    tasks.work(jobs.enqueue("ingest_path", "here", key="i", args=args).pk)
+    log = Log.objects.get(source="events")
+    assert log.last_seq == 45
     job = Job.objects.get(kind="consolidate")
-    assert job.target == brought[0].public_id and waiting() == [(tasks.WORK, (job.pk,))]
+    assert job.target == log.public_id
+    assert waiting() == [(tasks.WORK, (job.pk,))]
+
+
+@pytest.mark.django_db
+def test_each_tick_says_that_records_are_unprotected(caplog: pytest.LogCaptureFixture) -> None:
+    tasks.tick()
+    assert "are gone" not in caplog.text
+    with connection.cursor() as cursor:
+        on = " ON chronicle_event" if connection.vendor == "postgresql" else ""
+        cursor.execute(f"DROP TRIGGER protect_chronicle_event_update{on}")
+    tasks.tick()
+    assert "protect_chronicle_event_update" in caplog.text
 
 
 @pytest.mark.django_db

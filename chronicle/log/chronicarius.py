@@ -10,8 +10,8 @@ from dataclasses import replace
 from uuid import uuid4
 
 from chronicle import canonical
-from chronicle.envelope import MAX_NAME, PendingEvent, StoredEvent, validate
-from chronicle.errors import IdempotencyUnsupported, InvalidEvent, LogExists, LogNotFound, OwnerEmpty
+from chronicle.envelope import MAX_NAME, PendingEvent, StoredEvent, check_owner, validate
+from chronicle.errors import IdempotencyUnsupported, InvalidEvent, LogExists, LogNotFound
 from chronicle.log.store import IdempotentStore, LogInfo, Option, Recorded, Store, Window
 
 
@@ -26,7 +26,7 @@ class Chronicarius:
 
         Raises OwnerEmpty, InvalidEvent (naming the first thing wrong), IdempotencyUnsupported, LogNotFound.
         """
-        _check_owner(owner)
+        check_owner(owner)
         _check_log_id(log_id)
         validate(event)
         if event.payload is not None:
@@ -49,7 +49,7 @@ class Chronicarius:
 
     def get(self, log_id: str, owner: str) -> LogInfo:
         """Return the log when it is this owner's. Raises OwnerEmpty, LogNotFound."""
-        _check_owner(owner)
+        check_owner(owner)
         info = self._store.get(log_id)
         if info.owner != owner:
             raise LogNotFound
@@ -63,11 +63,6 @@ class Chronicarius:
                 self._store.create(log_id, owner)
             except LogExists:
                 self.get(log_id, owner)
-
-
-def _check_owner(owner: str) -> None:
-    if not owner.strip():
-        raise OwnerEmpty("An owner must be given.")
 
 
 def _check_log_id(log_id: str) -> None:

@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from chronicle import canonical
-from chronicle.envelope import PendingEvent, StoredEvent, validate
+from chronicle.envelope import PendingEvent, StoredEvent, check_owner, validate
 from chronicle.errors import ConcurrencyError, EventExists, LogExists, LogNotFound
 from chronicle.log import rows
 from chronicle.log.memory import differs
@@ -41,7 +41,12 @@ def new_log_id() -> str:
 def create_log(
     owner: str, *, public_id: str | None = None, title: str = "", source: str = "", source_session: str = ""
 ) -> Log:
-    """Create an empty log. Raises LogExists when the id, or the owner's ingested session, has one already."""
+    """Create an empty log.
+
+    Raises OwnerEmpty or InvalidEvent for the owner, LogExists when the id, or the owner's ingested session,
+    has one already.
+    """
+    check_owner(owner)
     now = timezone.now()
     public_id = public_id or new_log_id()
     try:

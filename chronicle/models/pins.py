@@ -37,6 +37,7 @@ class PinScratch(models.Model):
     made_at = models.DateTimeField()
 
     class Meta:
+        verbose_name_plural = "scratch pins"
         constraints = [models.UniqueConstraint(name="scratch_key_once", fields=["log", "unit", "key"])]
 
     def __str__(self) -> str:

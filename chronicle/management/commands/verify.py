@@ -28,7 +28,8 @@ class Command(BaseCommand):
         else:
             for log, verdict in found:
                 self.stdout.write(_as_line(log, verdict))
-            self.stdout.write(f"{len(found)} of {Log.objects.count()} logs verified.")
+            sound = sum(verdict.status is Status.OK for _, verdict in found)
+            self.stdout.write(f"{sound} of {len(found)} logs checked are OK, of {Log.objects.count()} logs here.")
         if any(verdict.status is not Status.OK for _, verdict in found):
             sys.exit(1)
 
