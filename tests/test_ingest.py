@@ -202,6 +202,30 @@ def test_the_same_id_twice_in_one_file_is_compared_too(tmp_path: Path) -> None:
     assert [refused.line for refused in report.refused] == [3]
 
 
+@pytest.mark.parametrize(
+    ("one", "other"), [("a\x00b", "a\\u0000b"), ("a\ud800b", "a\\ud800b"), ("\x00\\", "\\u0000\\\\")]
+)
+def test_text_that_no_database_takes_is_not_the_text_of_its_escape(tmp_path: Path, one: str, other: str) -> None:
+    for first, second in ((one, other), (other, one)):
+        session = f"from {canonical.sha256(repr(first).encode())}"
+        ingested(written(tmp_path, [talk(1, session=session, words=first)], "first.jsonl"))
+        again = ingested(written(tmp_path, [talk(1, session=session, words=first)], "first.jsonl"))
+        report = ingested(written(tmp_path, [talk(1, session=session, words=second)], "second.jsonl"))
+
+        assert (again.logs[0].replayed, again.refused) == (1, [])
+        assert (report.logs[0].added, report.logs[0].replayed, report.logs[0].refused) == (0, 0, 1)
+        assert [refused.line for refused in report.refused] == [1]
+
+
+def test_the_same_id_for_other_readers_is_reported(tmp_path: Path) -> None:
+    header = {"anagrapheus.events": 1, "session": "s"}
+    event = {"id": "e1", "kind": "message", "actor_kind": "human", "actor": "Ida", "content": "For you alone."}
+    ingested(written(tmp_path, [header, event | {"audience": ["gardener"]}], "private.jsonl"))
+    report = ingested(written(tmp_path, [header, event], "public.jsonl"))
+
+    assert [refused.line for refused in report.refused] == [2]
+
+
 def test_usage_that_is_known_better_later_is_no_conflict(tmp_path: Path) -> None:
     def part(number: int, tokens: int) -> dict[str, Any]:
         message = {"id": "msg_1", "model": "m", "content": [{"type": "text", "text": f"Part {number}."}]}

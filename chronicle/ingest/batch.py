@@ -26,7 +26,7 @@ TAKEN = "an event with this event_id is in the log under another key"
 # call that began a sub-agent by its parent's transcript.
 MAY_DIFFER = {"usage", "agent"}
 
-_HELD = ("idempotency_key", "seq", "event_id", "kind", "content", "payload")
+_HELD = ("idempotency_key", "seq", "event_id", "kind", "content", "text_form", "payload", "audience")
 
 
 class Held(NamedTuple):
@@ -35,8 +35,16 @@ class Held(NamedTuple):
     seq: int
     event_id: UUID
     kind: str
+    words: "Words"
+
+
+class Words(NamedTuple):
+    """What a source says in an event. An escaped content and a plain one of the same letters are two texts."""
+
     content: str
+    text_form: str
     payload: str
+    audience: str
 
 
 @dataclass(slots=True)
@@ -54,8 +62,8 @@ def held(log: Log, keys: Iterable[str]) -> dict[str, Held]:
     found: dict[str, Held] = {}
     for some in batched(keys, KEYS_A_QUERY, strict=False):
         rows = Event.objects.filter(log=log, idempotency_key__in=some)
-        for key, seq, event_id, kind, content, payload in rows.values_list(*_HELD):
-            found[str(key)] = Held(seq, event_id, kind, content, payload)
+        for key, seq, event_id, kind, *words in rows.values_list(*_HELD):
+            found[str(key)] = Held(seq, event_id, kind, Words(*words))
     return found
 
 
@@ -88,20 +96,27 @@ def land(
     return landed
 
 
-def same(content: str, payload: str, event: PendingEvent) -> bool:
-    """True when the source says what is stored: its words and its data; how they are classified may improve."""
-    if content != event.content:
+def words_of(event: PendingEvent) -> Words:
+    """Return what an event says, as it would be stored."""
+    payload = "" if event.payload is None else canonical.dump(event.payload)
+    audience = canonical.dump(list(event.audience)) if event.audience else ""
+    return Words(event.content, event.text_form, payload, audience)
+
+
+def same(there: Words, here: Words) -> bool:
+    """True when the source says what is stored: words, data and for whom; how they are classified may improve."""
+    if there._replace(payload="") != here._replace(payload=""):
         return False
-    again = "" if event.payload is None else canonical.dump(event.payload)
-    return payload == again or _lasting(canonical.parse(payload) if payload else None) == _lasting(event.payload)
+    return there.payload == here.payload or _lasting(there.payload) == _lasting(here.payload)
 
 
-def _lasting(payload: Any) -> Any:
-    return {key: value for key, value in (payload or {}).items() if key not in MAY_DIFFER}
+def _lasting(payload: str) -> dict[str, Any]:
+    given = canonical.parse(payload) if payload else {}
+    return {key: value for key, value in given.items() if key not in MAY_DIFFER}
 
 
 def _replay(landed: Landed, read: Read, known: Held) -> None:
-    if same(known.content, known.payload, read.event):
+    if same(known.words, words_of(read.event)):
         landed.replayed.append((read, known.seq))
     else:
         landed.refused.append((read.line, OTHER_CONTENT))
@@ -109,8 +124,7 @@ def _replay(landed: Landed, read: Read, known: Held) -> None:
 
 def _repeat(landed: Landed, read: Read, first: Read) -> None:
     """The same id twice in one batch: the first counts."""
-    payload = "" if first.event.payload is None else canonical.dump(first.event.payload)
-    if same(first.event.content, payload, read.event):
+    if same(words_of(first.event), words_of(read.event)):
         landed.replayed.append((read, 0))
     else:
         landed.refused.append((read.line, OTHER_CONTENT))
