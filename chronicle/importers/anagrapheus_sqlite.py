@@ -117,6 +117,16 @@ def sniff(opened: Opened) -> bool:
         return False
 
 
+def unknown(opened: Opened) -> str:
+    """Say why a SQLite file is no log of the library: it is damaged (cut, as a rule), or it is of another program."""
+    try:
+        with closing(_connect(opened)) as database:
+            missing = sorted(TABLES - _tables(database))
+    except sqlite3.Error as error:
+        return f"a damaged SQLite file, cut or overwritten ({error}); copy it again from where it came from"
+    return f"a SQLite file of another program: it has no table {missing[0]}" if missing else "a SQLite file"
+
+
 def _connect(opened: Opened) -> sqlite3.Connection:
     lines.open_regular(opened.path).close()
     address = f"file:{quote(str(opened.path.absolute()))}?mode=ro&immutable=1"

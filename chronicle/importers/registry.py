@@ -5,6 +5,7 @@ yes takes it, the strictest forms being asked first. Refuses: what none knows (U
 """
 
 from chronicle.errors import UnknownFormat
+from chronicle.importers import anagrapheus_sqlite
 from chronicle.importers.anagrapheus import Anagrapheus
 from chronicle.importers.claude_code import ClaudeCode
 from chronicle.importers.events import PlainEvents
@@ -33,4 +34,10 @@ def importer_for(opened: Opened, name: str | None = None) -> Importer:
     for importer in IMPORTERS:
         if importer.sniff(opened):
             return importer
-    raise UnknownFormat("an empty file" if not opened.size else "no known format")
+    raise UnknownFormat(_why_unknown(opened))
+
+
+def _why_unknown(opened: Opened) -> str:
+    if not opened.size:
+        return "an empty file"
+    return anagrapheus_sqlite.unknown(opened) if anagrapheus_sqlite.is_sqlite(opened) else "no known format"

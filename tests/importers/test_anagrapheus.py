@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chronicle.errors import BrokenFile
+from chronicle.errors import BrokenFile, UnknownFormat
 from chronicle.importers import lines, registry
 from chronicle.importers.anagrapheus import Anagrapheus
 from chronicle.importers.protocol import Item, Noted, Read, ReadSection, Refused
@@ -220,6 +220,14 @@ def test_another_database_is_no_log(tmp_path: Path) -> None:
 
     assert not Anagrapheus().sniff(lines.open_file(path))
     assert "it has no table events" in refusal(path)
+
+
+@pytest.mark.parametrize("size", [100, 5000, 70_000])
+def test_a_database_that_was_cut_is_said_to_be_damaged(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "cut.sqlite"
+    path.write_bytes((ANAGRAPHEUS / "run.sqlite").read_bytes()[:size])
+    with pytest.raises(UnknownFormat, match="a damaged SQLite file, cut or overwritten"):
+        registry.importer_for(lines.open_file(path))
 
 
 def test_a_virtual_table_is_no_table_of_ours(tmp_path: Path) -> None:
