@@ -79,6 +79,7 @@ class Reading:
     leaves: dict[str, str] = field(default_factory=dict)  # record uuid → its session
     titles: list[tuple[str, str]] = field(default_factory=list)  # the leaf it names, the words
     nameless: dict[str, int] = field(default_factory=dict)
+    timeless: set[int] = field(default_factory=set)  # the lines whose timestamp is no moment
 
 
 class ClaudeCode:
@@ -108,6 +109,7 @@ class ClaudeCode:
             if document.value is not None:
                 yield from _record(reading, document)
         yield from _titles(reading)
+        yield from text.timeless(reading.timeless)
 
 
 def _is_record(record: dict[str, Any]) -> bool:
@@ -360,8 +362,9 @@ def _payload(reading: Reading, record: Record, part: Part, *, last: bool) -> dic
     ):
         payload["result"] = short
     stamp = record.value.get("timestamp")
-    if isinstance(stamp, str) and text.when(stamp) is None:
+    if stamp is not None and text.when(stamp) is None:
         payload["timestamp"] = stamp
+        reading.timeless.add(record.line)
     return payload
 
 

@@ -5,13 +5,16 @@ when they are cut; a time is aware or None, never guessed.
 """
 
 import json
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 from chronicle import canonical
 from chronicle.envelope import MAX_NAME
+from chronicle.importers.protocol import Noted
 
 TITLE = 80
+NAMED = 5
 
 _AS_GIVEN = json.JSONEncoder(ensure_ascii=False)
 _ORDERED = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
@@ -45,6 +48,19 @@ def when(text: Any) -> datetime | None:
         return moment if moment.tzinfo is not None and moment.astimezone(UTC) else None
     except (ValueError, OverflowError):
         return None
+
+
+def timeless(lines: Collection[int]) -> Iterator[Noted]:
+    """Yield one note for all lines that state a time which cannot be read; nothing where there are none."""
+    if not lines:
+        return
+    first = sorted(lines)[:NAMED]
+    named = ", ".join(map(str, first)) + (" and so on" if len(lines) > len(first) else "")
+    yield Noted(
+        first[0],
+        f"{len(lines)} timestamp{'s' if len(lines) > 1 else ''} without a moment that can be read (line {named}): "
+        "the events have no claimed time, their payload keeps what stood there",
+    )
 
 
 def readable(value: Any, *, ordered: bool = False) -> str:

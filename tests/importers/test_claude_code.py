@@ -95,6 +95,22 @@ def test_time_is_what_the_record_claims_or_none_and_never_moves_an_event() -> No
     assert last[0].event.payload == {"timestamp": "2026-05-04T09:00:00"}
 
 
+@pytest.mark.promise("K32")
+@pytest.mark.parametrize("stamp", ["99999-13-45", "2026-05-04T09:00:00", "", 1777885200, ["now"]])
+def test_a_time_that_cannot_be_read_is_noted_with_its_line_and_kept(tmp_path: Path, stamp: object) -> None:
+    good = {"type": "user", "sessionId": "s", "timestamp": "2026-05-04T09:00:00Z", "message": {"content": "Words."}}
+    records = [good | {"uuid": str(number)} | ({"timestamp": stamp} if number > 1 else {}) for number in range(9)]
+    path = tmp_path / "times.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    found = items(path)
+
+    assert [read.event.claimed_at is None for read in reads(found)] == [False] * 2 + [True] * 7
+    assert reads(found)[-1].event.payload == {"timestamp": stamp}
+    (noted,) = [item for item in found if isinstance(item, Noted)]
+    assert noted.line == 3
+    assert noted.words.startswith("7 timestamps without a moment that can be read (line 3, 4, 5, 6, 7 and so on)")
+
+
 def test_parallel_calls_are_joined_by_id_however_their_results_are_ordered() -> None:
     found = reads(items(CLAUDE / "parallel.jsonl"))
     requests = {read.native_id: read.event for read in found if read.event.kind == "tool_request"}
