@@ -25,6 +25,7 @@ from chronicle.errors import LogNotFound
 from chronicle.importers import registry
 from chronicle.models import Log
 from chronicle.web.ops.jobs import Row, visible_jobs
+from chronicle.web.ops.multipart import TakesEveryName
 from chronicle.web.respond import respond
 
 RECENT = 20
@@ -63,6 +64,7 @@ def ingest(request: HttpRequest) -> HttpResponse:
         return _page(request)
     if int(request.META.get("CONTENT_LENGTH") or 0) > conf.max_upload():
         return _page(request, refused="The upload is larger than the limit; send it in parts.", status=413)
+    request.multipart_parser_class = TakesEveryName  # type: ignore[assignment]  # the stubs take an instance
     try:
         request.FILES  # noqa: B018  parses the body
     except TooManyFilesSent:

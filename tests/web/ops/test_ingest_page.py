@@ -66,6 +66,21 @@ def test_files_handed_in_are_queued_and_the_report_says_what_became_of_each(
     assert "no known format (formats that are known: events" in report
 
 
+@pytest.mark.parametrize("name", ["..", ".", "a/..", "\u202e", "\x01\x02", "C:\\"])
+def test_a_file_without_a_usable_name_is_taken_and_its_name_is_shown(client: Client, rita: User, name: str) -> None:
+    odd = file("odd.jsonl")
+    odd._name = name
+    client.post("/ingest/", {"owner": "alice", "files": [file("a.jsonl"), odd, file("b.jsonl")]})
+    job = Job.objects.get()
+    names = [kept["name"] for kept in job.args["files"]]
+    assert (names[0], names[2], len(names)) == ("a.jsonl", "b.jsonl", 3)
+    assert names[1].startswith("no usable name (")
+    jobs.run(job.pk)
+    report = client.get(f"/ingest/{job.pk}/").content.decode()
+    assert "3 of 3 files</b> ingested" in report
+    assert "no usable name (" in report
+
+
 def test_a_folder_is_taken_beside_the_files(client: Client, rita: User) -> None:
     client.post("/ingest/", {"owner": "alice", "files": [file("a.jsonl")], "folder": [file("b.jsonl")]})
     assert [kept["name"] for kept in Job.objects.get().args["files"]] == ["a.jsonl", "b.jsonl"]
