@@ -7,15 +7,17 @@ import tempfile
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
+
+from chronicle.management.answering import AnsweringCommand
 
 
-class Command(BaseCommand):
+class Command(AnsweringCommand):
     help = "Measures the site against plain SQLite and plain JSON, in a database of its own. Takes a few minutes."
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        super().add_arguments(parser)
         parser.add_argument("--quick", action="store_true", help="a trial with little data; its figures mean nothing")
 
     def handle(self, *_: Any, **options: Any) -> None:
@@ -34,7 +36,11 @@ class Command(BaseCommand):
             )
         if done.returncode:
             raise CommandError("The benchmark failed; what went wrong stands above.")
-        self.stdout.write(done.stdout.rstrip() if options["json"] else table(json.loads(done.stdout)["figures"]))
+        answer = json.loads(done.stdout)
+        if options["json"]:
+            self.answer(answer)
+        else:
+            self.stdout.write(table(answer["figures"]))
 
 
 def table(figures: list[dict[str, Any]]) -> str:

@@ -5,29 +5,30 @@ is parked is tried now, because a person asked; `--dry-run` draws nothing and sa
 Refuses: a log that does not exist (exit 2). Exit 1 when something could not be drawn.
 """
 
-import json
 import time
-from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from chronicle import fold, jobs
+from chronicle.errors import LogNotFound
+from chronicle.management.answering import REFUSED, WRONG_USE, AnsweringCommand
+from chronicle.management.terminal import plain
 from chronicle.models import Job, JobState, Log
 
 ASK_EVERY = 0.5
 DONE_BY = "command"
 
 
-class Command(BaseCommand):
+class Command(AnsweringCommand):
     help = "Consolidates logs now: closes units, draws sections, rolls up."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument("logs", nargs="*", metavar="LOG", help="the ids of logs")
         parser.add_argument("--all", action="store_true", help="every log")
         parser.add_argument("--dry-run", action="store_true", help="say units, calls and tokens; draw nothing")
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_: Any, logs: list[str], **options: Any) -> None:
         act = _forecast if options["dry_run"] else consolidate_now
@@ -37,18 +38,18 @@ class Command(BaseCommand):
             if not options["json"]:
                 self.stdout.write(_words(answers[-1]))
         if options["json"]:
-            self.stdout.write(json.dumps({"logs": answers}))
+            self.answer({"logs": answers})
         if any(answer.get("failed") for answer in answers):
-            raise CommandError("Some units could not be drawn; they stay in the tail for another try.", returncode=1)
+            raise CommandError("Some units could not be drawn; they stay in the tail.", returncode=REFUSED)
 
 
 def logs_named(ids: list[str], *, every: bool) -> list[Log]:
     """The logs a command line names, in its order. Raises CommandError with exit 2."""
     if every == bool(ids):
-        raise CommandError("Name the logs, or say --all.", returncode=2)
+        raise CommandError("Name the logs, or say --all.", returncode=WRONG_USE)
     found = {log.public_id: log for log in Log.objects.filter(**{} if every else {"public_id__in": ids}).order_by("pk")}
     for missing in (name for name in ids if name not in found):
-        raise CommandError(f"There is no log {missing}.", returncode=2)
+        raise CommandError(f"There is no log {plain(missing)}.", returncode=WRONG_USE) from LogNotFound()
     return list(found.values()) if every else [found[name] for name in dict.fromkeys(ids)]
 
 

@@ -4,22 +4,20 @@ Guarantees: exit 0 when all went in, 1 when something was refused, 2 for wrong u
 not stop the rest; nothing of a source reaches the terminal unescaped.
 """
 
-import json
-from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError, CommandParser
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from chronicle.errors import ChronicleError
 from chronicle.importers import registry
 from chronicle.importers.protocol import Refused
 from chronicle.ingest import FileReport, Found, found, ingest_file
 from chronicle.ingest.run import Progress as Told
+from chronicle.management.answering import REFUSED, AnsweringCommand
 from chronicle.management.commands.consolidate import consolidate_now
 from chronicle.management.terminal import plain
 from chronicle.models import Log
@@ -27,32 +25,29 @@ from chronicle.models import Log
 SHOWN_REFUSALS = 20
 
 
-class Command(BaseCommand):
+class Command(AnsweringCommand):
     help = "Ingest transcripts: files, or folders with all files under them. Twice the same file adds nothing."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
         parser.add_argument("--owner", required=True, metavar="NAME", help="whose logs these are")
         parser.add_argument("--format", choices=registry.names(), help="take every file for this format")
         parser.add_argument("--log", metavar="ID", help="append to this log of the owner, not to one per session")
         parser.add_argument("--consolidate", action="store_true", help="then draw sections and rollups")
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            reports = list(self._ingest(options))
-            drawn = [consolidate_now(log) for log in _touched(reports)] if options["consolidate"] else None
-        except ChronicleError as error:
-            raise CommandError(plain(error), returncode=2) from error
+        reports = list(self._ingest(options))
+        drawn = [consolidate_now(log) for log in _touched(reports)] if options["consolidate"] else None
         if options["json"]:
-            self.stdout.write(json.dumps(_as_json(reports, drawn)))
+            self.answer(_as_json(reports, drawn))
         else:
             for report in reports:
                 self._say(report)
             for answer in drawn or ():
                 self._say_drawn(answer)
         if any(report.refused for report in reports) or any(answer["failed"] for answer in drawn or ()):
-            raise CommandError("Something was refused; the report names file, line and reason.", returncode=1)
+            raise CommandError("Something was refused; the report names file, line and reason.", returncode=REFUSED)
 
     def _ingest(self, options: dict[str, Any]) -> Iterator[FileReport]:
         given = {"owner": options["owner"], "format": options["format"], "log_id": options["log"]}

@@ -1,45 +1,48 @@
 """`verify [LOG]… [--all]`: proves logs against themselves and names the first thing that does not fit."""
 
-import json
 import sys
-from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError, CommandParser
 
+from chronicle.errors import LogNotFound
+from chronicle.management.answering import REFUSED, WRONG_USE, AnsweringCommand
+from chronicle.management.terminal import plain
 from chronicle.models import Log
 from chronicle.verifier import Status, Verdict
 from chronicle.verify import verify_log
 
 
-class Command(BaseCommand):
+class Command(AnsweringCommand):
     help = "Prove logs: chain, gaplessness, coverage, counts, digests. Exit 1 when one does not hold."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument("log", nargs="*", help="ids of logs")
         parser.add_argument("--all", action="store_true", help="every log")
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_: Any, **options: Any) -> None:
         logs = self._logs(options["log"], everything=options["all"])
         found = [(log, verify_log(log)) for log in logs]
         if options["json"]:
-            self.stdout.write(json.dumps({"logs": [_as_json(log, verdict) for log, verdict in found]}))
+            self.answer({"logs": [_as_json(log, verdict) for log, verdict in found]})
         else:
             for log, verdict in found:
                 self.stdout.write(_as_line(log, verdict))
             sound = sum(verdict.status is Status.OK for _, verdict in found)
             self.stdout.write(f"{sound} of {len(found)} logs checked are OK, of {Log.objects.count()} logs here.")
         if any(verdict.status is not Status.OK for _, verdict in found):
-            sys.exit(1)
+            sys.exit(REFUSED)
 
     def _logs(self, ids: list[str], *, everything: bool) -> list[Log]:
         if everything == bool(ids):
-            raise CommandError("Name logs, or --all.", returncode=2)
+            raise CommandError("Name logs, or --all.", returncode=WRONG_USE)
         logs = list(Log.objects.order_by("pk") if everything else Log.objects.filter(public_id__in=ids))
         unknown = set(ids) - {log.public_id for log in logs}
         if unknown:
-            raise CommandError(f"There is no log {', '.join(sorted(unknown))}.", returncode=2)
+            raise CommandError(
+                f"There is no log {plain(', '.join(sorted(unknown)))}.", returncode=WRONG_USE
+            ) from LogNotFound()
         return logs
 
 
