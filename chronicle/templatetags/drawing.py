@@ -18,6 +18,8 @@ from chronicle.web.rows import Row
 from chronicle.web.timeline import CELL, Cell, Span, Timeline
 from chronicle.web.tree import Node
 
+LONG = 32  # characters of actor and audience
+
 register = template.Library()
 
 
@@ -106,13 +108,18 @@ def _event_row(row: Row, here: str, events: str) -> str:
         f'<tr role="row" id="e{row.seq}" data-kind="{escape(row.kind)}"{current}>\n'
         f'<th role="rowheader" scope="row" class="seq"><a href="{here}">{row.seq}</a></th>\n'
         f'<td role="cell" class="kind"><span class="sign" aria-hidden="true">{row.sign}</span>{row.word}</td>\n'
-        f'<td role="cell" class="actor">{visible(row.actor)}{_private(row)}</td>\n'
+        f'<td role="cell" class="actor"{_long(row)}>{visible(row.actor)}{_private(row)}</td>\n'
         f'<td role="cell" class="content"><span id="c{row.seq}">{_answers(row, events)}'
         f'<span class="text" hx-disable>{visible(row.text)}</span>{_whole(row, here)}</span></td>\n'
         f'<td role="cell" class="size">{_size(row, here)}</td>\n'
         f'<td role="cell" class="at">{_time(row)}</td>\n'
         "</tr>"
     )
+
+
+def _long(row: Row) -> str:
+    """Names of a usual length stand on one line; longer ones may break."""
+    return " data-long" if len(row.actor) + sum(map(len, row.audience)) > LONG else ""
 
 
 def _private(row: Row) -> str:
