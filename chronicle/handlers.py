@@ -14,7 +14,7 @@ from django.utils import timezone
 from chronicle import fold, jobs, uploads
 from chronicle.errors import LeaseLost, LogNotFound
 from chronicle.importers.protocol import Refused
-from chronicle.ingest import FileReport, Found, found, ingest_file
+from chronicle.ingest import FileReport, Found, found, ingest_file, totals
 from chronicle.jobs import Held
 from chronicle.models import Log
 
@@ -53,14 +53,17 @@ def ingest_path(held: Held) -> Mapping[str, Any]:
     for number, file in enumerate(files):
         reports.append(_ingest(file, held, _teller(held, number, len(files), file.path.name)))
     held.progress(len(files), len(files), "files")
-    kept = [_short(report.as_json()) for report in reports[:REPORTS_KEPT]]
     added = sum(log.added for report in reports for log in report.logs)
-    return {"files": kept, "of": len(files), "added": added}
+    counted = totals([report.as_json() for report in reports])
+    return {"files": _kept(reports), "of": len(files), "added": added, "totals": counted._asdict()}
 
 
-def _short(report: dict[str, Any]) -> dict[str, Any]:
-    """A report whose refusals fit into a row; how many there are stays."""
-    return report | {"refused": report["refused"][:REFUSALS_KEPT], "refusals": len(report["refused"])}
+def _kept(reports: list[FileReport]) -> list[dict[str, Any]]:
+    """As many reports as fit into a row, those of files with refusals before others; each says how many it had."""
+    if len(reports) > REPORTS_KEPT:
+        reports = sorted(reports, key=lambda report: not report.refusals)[:REPORTS_KEPT]
+    found = [report.as_json() for report in reports]
+    return [report | {"refused": report["refused"][:REFUSALS_KEPT]} for report in found]
 
 
 def _ingest(file: Found, held: Held, tell: Callable[[int, int | None, str], None]) -> FileReport:

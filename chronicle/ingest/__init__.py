@@ -8,7 +8,7 @@ Refuses: a file of no known format, or broken as a whole, with nothing written; 
 """
 
 from chronicle.ingest.files import Found, found
-from chronicle.ingest.report import FileReport, LogReport
+from chronicle.ingest.report import FileReport, LogReport, Totals, totals
 from chronicle.ingest.run import ingest_file
 
-__all__ = ["FileReport", "Found", "LogReport", "found", "ingest_file"]
+__all__ = ["FileReport", "Found", "LogReport", "Totals", "found", "ingest_file", "totals"]

@@ -5,14 +5,34 @@ refused, log by log. Reasons name lines and ids, never a text of the source.
 """
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from chronicle.importers.protocol import Ignored, Noted, Read, ReadSection, Refused
 from chronicle.importers.text import storable
 
 KEPT = 10_000
 KINDS_KEPT = 1000
+
+
+class Totals(NamedTuple):
+    """Of several files: how many gave a log, how many were refused or not read to their end, how many lines refused."""
+
+    read: int
+    refused_files: int
+    refused_lines: int
+
+
+def totals(files: Iterable[Mapping[str, Any]]) -> Totals:
+    """Count over the reports of files, as `FileReport.as_json` gives them. Line 0 stands for a whole file."""
+    read = refused_files = refused_lines = 0
+    for file in files:
+        whole = sum(not refused["line"] for refused in file["refused"])
+        read += bool(file["logs"])
+        refused_files += bool(whole or (file["refused"] and not file["logs"]))
+        refused_lines += file["refusals"] - whole
+    return Totals(read, refused_files, refused_lines)
 
 
 @dataclass(slots=True)

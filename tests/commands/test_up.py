@@ -1,5 +1,6 @@
 """`up`: what it makes, what it refuses, and that all it started ends with it."""
 
+import json
 import os
 import re
 import signal
@@ -35,6 +36,10 @@ def test_the_first_start_makes_an_admin_and_a_sample_and_ctrl_c_leaves_nothing_b
     assert len(password) == 1 and world.ask("may_sign_in", name="admin", password=password[0])
     ingest = "SELECT state FROM chronicle_job WHERE kind = 'ingest_path'"
     until(lambda: world.rows(ingest) == [("done",)])
+    [(job, owner)] = world.rows("SELECT id, args FROM chronicle_job WHERE kind = 'ingest_path'")
+    owner = (json.loads(owner) if isinstance(owner, str) else owner)["owner"]
+    assert f"into logs of the owner {owner}. " in world.log("up")
+    assert f"what was refused: http://127.0.0.1:{port}/ingest/{job}/" in world.log("up")
     until(lambda: answers(port, "/healthz/worker"))
 
     os.killpg(site.pid, signal.SIGINT)

@@ -26,6 +26,7 @@ from django.utils import timezone
 
 from chronicle import conf, first_start, health, jobs, tasks
 from chronicle.errors import CannotStart
+from chronicle.management.terminal import plain
 from chronicle.supervise import Program, Supervisor
 
 ANSWERS_WITHIN = 60.0
@@ -56,7 +57,7 @@ class Command(BaseCommand):
         supervisor, hurry = Supervisor([_web(host, port), _cluster()], self._say), _signals()
         try:
             supervisor.start()  # while they start, there is time for the sample
-            self._fill(paths)
+            self._fill(paths, f"http://{_shown(host)}:{port}/")
             _wait_for_an_answer(host, port, supervisor)
             self._say(f"The site is at http://{_shown(host)}:{port}/ (Ctrl-C ends it)")
             supervisor.watch()
@@ -75,13 +76,16 @@ class Command(BaseCommand):
             self._say(f"First admin: user {admin[0]}, password {admin[1]} (shown this once)")
         connections.close_all()
 
-    def _fill(self, paths: list[Path]) -> None:
+    def _fill(self, paths: list[Path], site: str) -> None:
         if first_start.sample():
             self._say("The sample log, a dinner planned by three agents, is ingested and consolidated.")
         for path in paths:
             key = f"ingest_path:{path}"[:300]
-            jobs.enqueue("ingest_path", path.name[:300], key=key, args=_ingest_args(path), made_by="up")
-            self._say(f"{path} is ingested in the background; the page of jobs shows how far it is.")
+            job = jobs.enqueue("ingest_path", path.name[:300], key=key, args=_ingest_args(path), made_by="up")
+            self._say(
+                f"{plain(path)} is ingested in the background, into logs of the owner {plain(job.args['owner'])}."
+                f" What became of each file, and what was refused: {site}ingest/{job.pk}/"
+            )
         for job in jobs.due(timezone.now()):
             tasks.kick(job)
         tasks.kick_tick()

@@ -2,7 +2,7 @@
 
 Guarantees: the files are stored and a job is queued, nothing is parsed while the browser waits; only
 owners that the person may write for are taken, others are refused; an upload's report is for who made
-it and for admins, to anyone else it does not exist.
+it and for admins, that of a path of the server for who may see its owner's logs: to others it is not there.
 Refuses, with a sentence: no file, only empty files, more bytes or files than the limits on the page.
 """
 
@@ -24,7 +24,7 @@ from chronicle.access import granted_owners, visible_logs
 from chronicle.errors import LogNotFound
 from chronicle.importers import registry
 from chronicle.models import Log
-from chronicle.web.ops.jobs import Row, visible_jobs
+from chronicle.web.ops.jobs import REPORTED, Row, visible_jobs
 from chronicle.web.ops.multipart import TakesEveryName
 from chronicle.web.respond import respond
 
@@ -95,7 +95,7 @@ def _problem(files: "Sequence[UploadedFile[Any]]") -> str:
 
 def _page(request: HttpRequest, form: Upload | None = None, *, refused: str = "", status: int = 200) -> HttpResponse:
     user = cast("User", request.user)
-    jobs = visible_jobs(user).filter(kind=uploads.KIND).order_by("-pk")
+    jobs = visible_jobs(user).filter(kind__in=REPORTED).order_by("-pk")
     context = {
         "form": form or Upload(user=user),
         "refused": refused,
@@ -117,19 +117,21 @@ def _owners(user: User) -> list[str]:
 @require_safe
 def ingest_job(request: HttpRequest, job_id: int) -> HttpResponse:
     user = cast("User", request.user)
-    job = visible_jobs(user).filter(kind=uploads.KIND, pk=job_id).first()
+    job = visible_jobs(user).filter(kind__in=REPORTED, pk=job_id).first()
     if job is None:
         raise LogNotFound
     files = [_shown(report) for report in (job.result or {}).get("files", [])]
     named = {log["log"] for file in files for log in file.report["logs"]}
+    row = Row(job, None)
+    read = row.totals.read if row.totals else 0
     context = {
-        "row": Row(job, None),
+        "row": row,
         "owner": job.args["owner"],
-        "handed_in": len(job.args["files"]),
+        "path": job.args.get("path", ""),
         "files": files,
         "formats": registry.names(),
-        "read": sum(bool(file.report["logs"]) for file in files),
-        "unread": sum(not file.report["logs"] for file in files),
+        "read": read,
+        "unread": row.handed_in - read,
         "readable": set(visible_logs(user).filter(public_id__in=named).values_list("public_id", flat=True)),
     }
     return respond(request, "ops/ingest_job.html", context, fragments=("report",))
@@ -138,4 +140,4 @@ def ingest_job(request: HttpRequest, job_id: int) -> HttpResponse:
 def _shown(report: dict[str, Any]) -> Shown:
     whole = [one["reason"] for one in report["refused"] if not one["line"]]
     lines = [one for one in report["refused"] if one["line"]]
-    return Shown(report, whole, lines[:LINES], len(lines))
+    return Shown(report, whole, lines[:LINES], report["refusals"] - len(whole))

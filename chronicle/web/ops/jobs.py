@@ -1,8 +1,9 @@
 """The page of jobs: what runs, what waits, what failed and why, what is parked; and the retry.
 
-Guarantees: an admin sees every job; anyone else those of logs that they may see, and the uploads they
-made. A job that is not theirs answers as one that does not exist. Reading changes nothing; a retry is
-a POST. The page is drawn by the server, and the same region draws itself anew every few seconds.
+Guarantees: an admin sees every job; anyone else those of logs that they may see, the uploads they made,
+and what the command line ingests for an owner granted to them. A job that is not theirs answers as one
+that does not exist. Reading changes nothing; a retry is a POST. The page is drawn by the server, and the
+same region draws itself anew every few seconds.
 """
 
 from dataclasses import dataclass
@@ -19,13 +20,15 @@ from django.views.decorators.http import require_POST, require_safe
 
 from chronicle import failures, tasks
 from chronicle import jobs as work
-from chronicle.access import visible_logs
+from chronicle.access import granted_owners, visible_logs
 from chronicle.errors import InvalidFilter, LogNotFound
+from chronicle.ingest import Totals, totals
 from chronicle.models import Job, JobState, Log, UnitFailure
 from chronicle.web.respond import respond
 
 PAGE = 50
-INGEST = "ingest"
+UPLOAD, OF_PATH = "ingest", "ingest_path"
+REPORTED = (UPLOAD, OF_PATH)  # the kinds whose result is a report of files
 OF_LOGS = ("consolidate",)  # the kinds whose target is a log's id; any other's is only words
 # What each state is called on a page, and the shape that stands before the word.
 WORDS = {
@@ -78,8 +81,32 @@ class Row:
         return f"{said.get('done', 0)} of {of} {said.get('what', '')}".rstrip()
 
     @property
-    def upload(self) -> bool:
-        return self.job.kind == INGEST
+    def reported(self) -> bool:
+        return self.job.kind in REPORTED
+
+    @property
+    def totals(self) -> Totals | None:
+        """What the report of files counts; None before there is one."""
+        result = self.job.result
+        if not self.reported or result is None:
+            return None
+        return Totals(**result["totals"]) if "totals" in result else totals(result["files"])
+
+    @property
+    def handed_in(self) -> int:
+        """How many files there are; 0 while nobody has counted them."""
+        if self.job.kind == UPLOAD:
+            return len(self.job.args["files"])
+        return int((self.job.result or {}).get("of") or self.job.progress.get("of") or 0)
+
+    @property
+    def refused(self) -> str:
+        """`6 files and 14 lines refused`, `nothing refused`; empty before there is a report."""
+        if self.totals is None:
+            return ""
+        counts = {"file": self.totals.refused_files, "line": self.totals.refused_lines}
+        words = [f"{n:,} {one}{'s' if n > 1 else ''}" for one, n in counts.items() if n]
+        return f"{' and '.join(words) or 'nothing'} refused"
 
 
 class Tally(NamedTuple):
@@ -95,9 +122,10 @@ def visible_jobs(user: User) -> QuerySet[Job]:
     """Return the jobs this person may see. A log's jobs go by the log alone, so a grant taken back hides them."""
     if user.is_superuser:
         return Job.objects.all()
-    own = Q(kind=INGEST, made_by=user.get_username())
+    own = Q(kind=UPLOAD, made_by=user.get_username())
+    granted = Q(kind=OF_PATH, args__owner__in=list(granted_owners(user)))
     of_logs = Q(kind__in=OF_LOGS, target__in=visible_logs(user).values("public_id"))
-    return Job.objects.filter(own | of_logs)
+    return Job.objects.filter(own | granted | of_logs)
 
 
 def visible_failures(user: User) -> QuerySet[UnitFailure]:
