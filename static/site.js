@@ -42,12 +42,18 @@
   }
 
   // A link to an event or a range: open what is folded over it, or ask for the page that has it open.
+  // Where the address only looks for a seq, the first event that is marked is the place.
   function follow() {
     const hash = decodeURIComponent(location.hash.slice(1));
     const wanted = /^e(\d+)(?:-e?(\d+))?$/.exec(hash);
-    const target = document.getElementById(wanted ? `e${wanted[1]}` : hash);
+    const sought = !hash && new URLSearchParams(location.search).has("seq");
+    const target = sought ? document.querySelector("tr[aria-current]") : document.getElementById(wanted ? `e${wanted[1]}` : hash);
     if (target) {
       for (let over = target.closest("details"); over; over = over.parentElement.closest("details")) over.open = true;
+      if (target.matches("tr")) {
+        target.tabIndex = -1;
+        target.focus({ preventScroll: true });
+      }
       target.scrollIntoView({ block: "center" });
     } else if (wanted && document.querySelector(".tree")) {
       const asked = wanted[2] ? `${wanted[1]}-${wanted[2]}` : wanted[1];

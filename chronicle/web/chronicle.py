@@ -13,6 +13,7 @@ from typing import Any
 from django import forms
 from django.db.models import Max
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.functional import SimpleLazyObject
 
@@ -129,9 +130,13 @@ class ChroniclePage:
 
 
 def chronicle(request: HttpRequest, log_id: str) -> HttpResponse:
+    """Show the log; `jump` is the form's `seq`, and leads on to the address of the event, its fragment included."""
     log = log_for(request.user, log_id)
-    form = JumpForm(log, request.GET)
+    jump = request.GET.get("jump")
+    form = JumpForm(log, request.GET if jump is None else {"seq": jump})
     valid = form.is_valid()
+    if jump is not None and valid and form.cleaned_data["seq"]:
+        return redirect(_place(reverse("chronicle", args=[log_id]), form.cleaned_data["seq"]))
     ids, tail = _asked(request.GET.getlist("open"))
     page = ChroniclePage(log, Opening(ids, tail, form.cleaned_data["seq"] if valid else range(0)))
     context = {
@@ -143,6 +148,11 @@ def chronicle(request: HttpRequest, log_id: str) -> HttpResponse:
         "node": SimpleLazyObject(page.branch),
     }
     return respond(request, "web/chronicle.html", context, page.fragments, status=200 if valid else 400)
+
+
+def _place(here: str, sought: range) -> str:
+    first, last = sought[0], sought[-1]
+    return f"{here}?seq={first}#e{first}" if first == last else f"{here}?seq={first}-{last}#e{first}"
 
 
 def _asked(texts: list[str]) -> tuple[tuple[SectionId, ...], bool]:

@@ -52,6 +52,7 @@ def test_the_same_without_a_script(visit_without_script: Visit, log: Log):
     page.get_by_label("Jump to seq").fill("30")
     page.get_by_role("button", name="Go").click()
     expect(page.locator("#e30")).to_have_attribute("aria-current", "true")
+    expect(page.locator("#e30")).to_be_in_viewport()
 
     page.locator("#in-29-35").get_by_role("link", name="Section page").click()
     visit.check("Section 29-35")
@@ -71,6 +72,22 @@ def test_a_link_to_an_event_or_a_range_opens_what_is_folded_over_it(visit: Visit
     page.goto(f"{visit.base}/logs/{log.public_id}/#e40-e50")
     expect(page.locator("#e40")).to_be_in_viewport()
     expect(page.locator("tr[aria-current=true]")).to_have_count(11)  # 40 is bookkeeping, shown because it is looked for
+    visit.check("A farewell dinner")
+
+
+def test_a_jump_lands_on_the_event_and_so_does_a_link_that_only_looks_for_its_seq(visit: Visit, log: Log):
+    page = visit.page
+    visit.sign_in()
+    here = f"{visit.base}/logs/{log.public_id}/"
+    page.goto(here)
+    page.get_by_label("Jump to seq").fill("74")
+    page.get_by_label("Jump to seq").press("Enter")
+    expect(page).to_have_url(f"{here}?seq=74#e74")
+    expect(page.locator("#e74")).to_be_in_viewport()
+    expect(page.locator("#e74")).to_be_focused()
+    page.goto(f"{here}?seq=99-101")
+    expect(page.locator("#e99")).to_be_in_viewport()
+    expect(page.locator("#e99")).to_be_focused()
     visit.check("A farewell dinner")
 
 

@@ -108,6 +108,21 @@ def test_a_range_opens_every_section_it_touches_and_the_tail(page: Client, log: 
     assert marked == list(range(106, log.last_seq + 1)), "bookkeeping too, when it is looked for"
 
 
+@pytest.mark.parametrize(("jump", "place"), [("30", "30#e30"), (" 30 - 41 ", "30-41#e30"), ("30-30", "30#e30")])
+def test_a_jump_leads_to_the_address_of_the_event(page: Client, log: Log, jump: str, place: str):
+    here = f"/logs/{log.public_id}/"
+
+    assert page.get(here, {"jump": jump}).headers["Location"] == f"{here}?seq={place}"
+
+
+def test_a_jump_to_nowhere_leads_nowhere_and_says_why(page: Client, log: Log):
+    html = ask(page, log, "?jump=116", 400).content.decode()
+
+    assert "A seq from 1 to 115, or a range" in html
+    assert 'value="116"' in html
+    assert ask(page, log, "?jump=").status_code == 200
+
+
 def test_a_wide_range_opens_the_first_sections_and_says_how_many_are_left(page: Client, log: Log):
     assert "8 further sections hold events of this range" in words(ask(page, log, "?seq=1-112").content.decode())
 
