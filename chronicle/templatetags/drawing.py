@@ -135,8 +135,9 @@ def _answers(row: Row, events: str) -> str:
 def _whole(row: Row, here: str) -> str:
     if not row.cut:
         return ""
+    swap = "" if row.joined else f' hx-get="{here}" hx-target="#c{row.seq}" hx-swap="outerHTML"'
     return (
-        f'… <a class="chip" href="{here}" hx-get="{here}" hx-target="#c{row.seq}" hx-swap="outerHTML"'
+        f'… <a class="chip" href="{here}"{swap}'
         f' aria-label="the whole of event {row.seq}, {row.length} characters">'
         f"whole, {grouped(row.length)} characters</a>"
     )

@@ -18,6 +18,7 @@ from django.urls import reverse
 
 from chronicle.access import visible_logs
 from chronicle.models import Anchor, EditionState, Log, RollupSource, UnitFailure
+from chronicle.web.overview import stated_by_the_sources
 from chronicle.web.paging import Shown
 from chronicle.web.respond import respond
 
@@ -26,13 +27,17 @@ PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One log in the ledger. `levels` counts anchors by level; `lag` the events after the last section."""
+    """One log in the ledger. `levels` counts anchors by level; `lag` the events after the last section.
+
+    `stated` are the first and the last time that the source states, looked for near the ends of the log.
+    """
 
     log: Log
     levels: Mapping[int, int]
     lag: int
     failing: int
     stale: int
+    stated: tuple[datetime | None, datetime | None]
 
     @property
     def tallies(self) -> list[tuple[str, int]]:
@@ -106,7 +111,7 @@ def _distinct(logs: QuerySet[Log], column: str) -> list[str]:
 
 
 def _lines(logs: Sequence[Log]) -> list[Line]:
-    """Count what the ledger says of `logs`: three queries for all of them."""
+    """Count what the ledger says of `logs`: four queries for all of them."""
     pks = [log.pk for log in logs]
     levels: dict[int, dict[int, int]] = defaultdict(dict)
     through: dict[int, int] = {}
@@ -115,7 +120,7 @@ def _lines(logs: Sequence[Log]) -> list[Line]:
         levels[row["edition__log"]][row["level"]] = row["count"]
         if row["level"] == 0:
             through[row["edition__log"]] = row["last"]
-    stale, failing = _stale(pks), _failing(pks)
+    stale, failing, stated = _stale(pks), _failing(pks), stated_by_the_sources(pks)
     return [
         Line(
             log,
@@ -123,6 +128,7 @@ def _lines(logs: Sequence[Log]) -> list[Line]:
             log.last_seq - through.get(log.pk, 0),
             failing.get(log.pk, 0),
             stale.get(log.pk, 0),
+            stated.get(log.pk, (None, None)),
         )
         for log in logs
     ]

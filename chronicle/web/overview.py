@@ -7,16 +7,18 @@ query; the cover's sum is added up, not assumed, so a gap or an overlap would sh
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 
-from django.db.models import Count, Max
+from django.db.models import Count, Max, OuterRef, Subquery
 
 from chronicle.envelope import COMPACTION, Kind
-from chronicle.models import Edition, EditionState, Log, RollupSource, Section, UnitFailure
+from chronicle.models import Edition, EditionState, Event, Log, RollupSource, Section, UnitFailure
 from chronicle.sections import consolidated_through
 from chronicle.web.rows import Row, rows_of
 
 MAX_MARKS = 500
+NEAR = 200  # events at each end of a log in which a source's own time is looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,11 @@ class Overview:
         return self.log.events.filter(kind=Kind.BOOKKEEPING).count()
 
     @cached_property
+    def stated(self) -> tuple[datetime | None, datetime | None]:
+        """The first and the last time that the source states, near the ends of the log."""
+        return stated_by_the_sources([self.log.pk]).get(self.log.pk, (None, None))
+
+    @cached_property
     def stale(self) -> dict[int, Sequence[str]]:
         """By anchor: the children whose current generation the rollup's current generation has not read."""
         return superseded_children(self.edition) if self.edition else {}
@@ -97,6 +104,18 @@ class Overview:
         last = self.log.last_seq
         covered = sum(count for _, count in parts) + last - self.through
         return Cover(tuple(ref for ref, _ in parts), self.through + 1, last, covered)
+
+
+def stated_by_the_sources(logs: Sequence[int]) -> dict[int, tuple[datetime | None, datetime | None]]:
+    """Return, by log, the times that its source states for its first and its last events: one query for all.
+
+    Looked for by seq among the first and the last NEAR events, so a log that states none costs no walk through it.
+    """
+    events = Event.objects.filter(log=OuterRef("pk"), claimed_at__isnull=False).values("claimed_at")
+    first = events.filter(seq__lte=NEAR).order_by("seq")[:1]
+    last = events.filter(seq__gt=OuterRef("last_seq") - NEAR).order_by("-seq")[:1]
+    found = Log.objects.filter(pk__in=logs).annotate(first=Subquery(first), last=Subquery(last))
+    return {pk: (first, last) for pk, first, last in found.values_list("pk", "first", "last")}
 
 
 def superseded_children(edition: Edition) -> dict[int, Sequence[str]]:

@@ -33,7 +33,10 @@ SIGNS = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One event in a list. `length` is the whole text's, in characters; `size` the payload's, in bytes."""
+    """One event in a list. `length` is the whole text's, in characters; `size` the payload's, in bytes.
+
+    `joined` says that the text is a request's content with its arguments after it.
+    """
 
     seq: int
     kind: str
@@ -49,6 +52,7 @@ class Row:
     new_day: bool = True
     back: bool = False
     sought: bool = False
+    joined: bool = False
 
     @property
     def sign(self) -> str:
@@ -87,6 +91,9 @@ def _row(values: dict[str, Any], sought: range) -> Row:
     if not head:
         lead = "" if values["type"] == values["kind"] else f"{values['type']} "
         head, length = lead + values["payload_head"], len(lead) + values["payload_size"]
+    joined = bool(values["kind"] == Kind.TOOL_REQUEST and values["head"] and values["payload_size"])
+    if joined:
+        head, length = f"{head} {values['payload_head']}", length + 1 + values["payload_size"]
     spoken = values["kind"] in SPOKEN_KINDS
     return Row(
         seq=values["seq"],
@@ -101,6 +108,7 @@ def _row(values: dict[str, Any], sought: range) -> Row:
         time=values["claimed_at"] or values["at"],
         claimed=values["claimed_at"] is not None,
         sought=values["seq"] in sought,
+        joined=joined,
     )
 
 

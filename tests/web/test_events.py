@@ -146,3 +146,17 @@ def test_a_response_names_its_request_and_a_private_event_its_audience(page: Cli
 
     assert "to 2" in words(page, log)
     assert "private to booking" in words(page, log)
+
+
+def test_a_request_shows_its_arguments_after_its_words_and_leads_to_the_whole(page: Client):
+    long = {"query": "x" * 400}
+    asked = [said("places.search", kind="tool_request", payload=given) for given in ({"area": "Senopati"}, long, None)]
+    log = log_of([*asked, said("spoken", payload={"not": "shown"})])
+    first, cut, bare, spoken = page.get(f"/logs/{log.public_id}/events/").context["page"].rows
+
+    assert first.text == 'places.search {"area":"Senopati"}'
+    assert not first.cut
+    assert cut.cut
+    assert cut.length == len("places.search ") + cut.size
+    assert (bare.text, spoken.text) == ("places.search", "spoken")
+    assert 'hx-target="#c2"' not in page.get(f"/logs/{log.public_id}/events/").content.decode()

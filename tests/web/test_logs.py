@@ -1,7 +1,7 @@
 """The page of logs."""
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -9,14 +9,16 @@ from django.test import Client
 from django.utils import timezone
 
 from chronicle.models import Log
-from tests.builders import log_of
+from tests.builders import log_of, said
 from tests.conftest import Clock
 from tests.web.conftest import log_with, redraw
 from tests.web.conftest import words as said_by
 
 
 def titles(client: Client, query: str = "") -> list[str]:
-    return re.findall(r'<a href="/logs/[^"]*">([^<]*)</a></th>', client.get(f"/{query}").content.decode())
+    return re.findall(
+        r'<a href="/logs/[^"]*">([^<]*)</a> <span class="mono quiet">', client.get(f"/{query}").content.decode()
+    )
 
 
 def words(client: Client, query: str = "") -> str:
@@ -101,3 +103,19 @@ def test_the_lag_of_a_log_with_failing_units_says_so(page: Client, small: Log):
     )
 
     assert "3, 1 failing" in words(page)
+
+
+def test_logs_of_one_title_are_told_apart_by_their_ids_and_the_times_their_sources_state(page: Client):
+    early, late = datetime(2026, 3, 1, 9, 5, tzinfo=UTC), datetime(2026, 3, 2, 17, 30, tzinfo=UTC)
+    log_of([said(), said(claimed_at=early), said(claimed_at=late), said()], title="Same", public_id="first-of-two")
+    log_of(3, title="Same", public_id="second-of-two")
+    told = words(page)
+
+    assert "Same first-of" in told
+    assert "Same second-o" in told
+    assert "2026-03-01 09:05 to 2026-03-02 17:30, as the source states" in told
+    assert told.count("as the source states") == 1
+    facts = words(page, "logs/first-of-two/")
+    assert "first, as the source states 2026-03-01 09:05:00" in facts
+    assert "last, as the source states 2026-03-02 17:30:00" in facts
+    assert "as the source states" not in words(page, "logs/second-of-two/")
