@@ -76,3 +76,14 @@ def widest(visit: Visit) -> list[str]:
             .map((one) => `${one.parentElement.className} > ${one.tagName}.${one.className.baseVal ?? one.className}`)
             .slice(-4)"""
     )
+
+
+def test_short_words_in_a_table_are_not_broken(visit: Visit, log: Log):
+    visit.sign_in()
+    for path in ("events/", "?seq=74", "sections/8-14/"):
+        visit.page.goto(f"{visit.base}/logs/{log.public_id}/{path}")
+        heights = visit.page.locator(".events .seq a, .fold th").evaluate_all(
+            "all => all.map((one) => one.offsetHeight)"
+        )
+        assert heights
+        assert max(heights) < 30, path

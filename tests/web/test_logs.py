@@ -116,6 +116,5 @@ def test_logs_of_one_title_are_told_apart_by_their_ids_and_the_times_their_sourc
     assert "2026-03-01 09:05 to 2026-03-02 17:30, as the source states" in told
     assert told.count("as the source states") == 1
     facts = words(page, "logs/first-of-two/")
-    assert "first, as the source states 2026-03-01 09:05:00" in facts
-    assert "last, as the source states 2026-03-02 17:30:00" in facts
+    assert "first to last, as the source states 2026-03-01 09:05:00 to 2026-03-02 17:30:00" in facts
     assert "as the source states" not in words(page, "logs/second-of-two/")

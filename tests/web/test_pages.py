@@ -73,13 +73,14 @@ def test_a_history_restore_and_an_unknown_target_get_the_page(page: Client, log:
 
 
 def test_hostile_text_is_shown_as_text_in_every_field(page: Client, reviewer: User):
-    reviewer.grants.create(owner=f"o{HOSTILE}")
+    owner = "".join(filter(str.isprintable, f"o{HOSTILE}"))  # a log's owner is printable
+    reviewer.grants.create(owner=owner)
     log = log_of(
         [
             said(f"content {HOSTILE}", actor=f"actor {HOSTILE}", type=f"type {HOSTILE}", namespace=f"ns {HOSTILE}"),
             said(HOSTILE, kind="tool_request", payload={HOSTILE: HOSTILE}, correlation=HOSTILE, audience=(HOSTILE,)),
         ],
-        owner=f"o{HOSTILE}",
+        owner=owner,
         public_id=f"id {HOSTILE}",
         title=f"title {HOSTILE}",
         source="<s>",
