@@ -31,7 +31,7 @@ def totals(files: Iterable[Mapping[str, Any]]) -> Totals:
         whole = sum(not refused["line"] for refused in file["refused"])
         read += bool(file["logs"])
         refused_files += bool(whole or (file["refused"] and not file["logs"]))
-        refused_lines += file["refusals"] - whole
+        refused_lines += file.get("refusals", len(file["refused"])) - whole  # an early report has no count
     return Totals(read, refused_files, refused_lines)
 
 

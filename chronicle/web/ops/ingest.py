@@ -140,4 +140,5 @@ def ingest_job(request: HttpRequest, job_id: int) -> HttpResponse:
 def _shown(report: dict[str, Any]) -> Shown:
     whole = [one["reason"] for one in report["refused"] if not one["line"]]
     lines = [one for one in report["refused"] if one["line"]]
-    return Shown(report, whole, lines[:LINES], report["refusals"] - len(whole))
+    refusals = report.get("refusals", len(report["refused"]))
+    return Shown(report, whole, lines[:LINES], refusals - len(whole))
