@@ -1,15 +1,17 @@
-"""Editions, anchors, sections, what rollups read, receipts: to look at. Policies may also be added."""
+"""Editions, anchors, sections, what rollups read, receipts: to look at. Policies may also be added,
+and a unit that failed often enough be closed without summary, after a question."""
 
 from typing import Any
 
 from django import forms
-from django.contrib import admin
-from django.db.models import Model
-from django.http import HttpRequest
+from django.contrib import admin, messages
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 
-from chronicle import audit, policies
+from chronicle import audit, fold, policies
 from chronicle.admin.looking import LookOnly, ModelForm, superuser, text
-from chronicle.errors import InvalidPolicy
+from chronicle.errors import ChronicleError, InvalidPolicy
 from chronicle.models import (
     Anchor,
     Edition,
@@ -167,6 +169,25 @@ class UnitFailureAdmin(LookOnly):
     )
     ordering = ("next_try", "pk")
     list_select_related = ("edition__log",)
+    actions: Any = ("close_without_summary",)
+
+    @admin.action(description="Close the selected units without summary", permissions=["close"])
+    def close_without_summary(self, request: HttpRequest, chosen: QuerySet[UnitFailure]) -> HttpResponse | None:
+        if "confirmed" not in request.POST:
+            found = {"title": "Close without summary?", "chosen": chosen, "opts": self.opts}
+            context = self.admin_site.each_context(request) | found
+            return TemplateResponse(request, "admin/close_units.html", context)
+        for unit in chosen.select_related("edition__log"):
+            try:
+                made = fold.close_without_summary(unit, by=request.user.get_username())
+            except ChronicleError as refusal:
+                self.message_user(request, f"{unit}: {refusal}", messages.ERROR)
+            else:
+                self.message_user(request, f"{made.ref} is closed without summary.", messages.SUCCESS)
+        return None
+
+    def has_close_permission(self, request: HttpRequest) -> bool:
+        return superuser(request.user)
 
 
 @admin.register(Receipt)

@@ -5,9 +5,11 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import reverse
 
-from chronicle import jobs, policies
+from chronicle import fold, jobs, policies, sections
 from chronicle.access import visible_logs
-from chronicle.models import AuditEntry, Grant, Job, JobState, Log, Policy
+from chronicle.models import AuditEntry, Grant, Job, JobState, Log, Policy, Section, UnitFailure
+from tests.builders import units_of
+from tests.summarisers import Noting
 
 pytestmark = pytest.mark.django_db
 
@@ -103,3 +105,20 @@ def test_jobs_are_retried_only_after_a_question(client: Client, root: User, monk
     assert Job.objects.get().state == JobState.PARKED
     client.post(reverse("admin:chronicle_job_changelist"), {**chosen, "confirmed": "yes"})
     assert (Job.objects.get().state, Job.objects.get().attempts, kicked) == (JobState.QUEUED, 0, [job.pk])
+
+
+@pytest.mark.promise("K10")
+def test_a_unit_is_closed_without_summary_after_enough_tries_and_a_question(client: Client, root: User) -> None:
+    failing = units_of(1)
+    fold.consolidate(failing, summariser=Noting(fails=lambda call: True))
+    unit = UnitFailure.objects.get(edition=sections.current_edition(failing))
+    made = Section.objects.filter(anchor__edition=unit.edition)
+    chosen = {"action": "close_without_summary", "_selected_action": [unit.pk]}
+    page = reverse("admin:chronicle_unitfailure_changelist")
+    early = client.post(page, {**chosen, "confirmed": "yes"}, follow=True)
+    assert "after 5 failed attempts" in early.content.decode()
+    UnitFailure.objects.filter(pk=unit.pk).update(attempts=5)
+    assert "Close without summary?" in client.post(page, chosen).content.decode()
+    assert not made.exists()
+    client.post(page, {**chosen, "confirmed": "yes"})
+    assert (made.get().origin, made.get().made_by) == ("closed without summary", root.get_username())
