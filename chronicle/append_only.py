@@ -25,6 +25,7 @@ RECORDS = (
     "Finding",
     "Pin",
     "Policy",
+    "Prompt",
     "Receipt",
     "ReceiptPart",
     "RollupSource",

@@ -134,6 +134,30 @@ class SummaryFailed(ChronicleError):
     name = "summary_failed"
 
 
+class DrawFailed(ChronicleError):
+    """A draw could not be made (refused, timed out, cut off); what was drawn before it is kept for the next try."""
+
+    name = "draw_failed"
+
+
+class PinMiss(ChronicleError):
+    """A replay asks for a draw that was never recorded: the request is another than it was."""
+
+    name = "pin_miss"
+
+
+class DivergenceNotAccepted(ChronicleError):
+    """A re-consolidation was not accepted; `details["bill"]` says what it would cost and what would diverge."""
+
+    name = "divergence_not_accepted"
+
+
+class CarryRefused(ChronicleError):
+    """A carry is refused whole; the message names the first place that does not fit, nothing was written."""
+
+    name = "carry_refused"
+
+
 class InvalidPolicy(ChronicleError):
     """A policy value is outside its range; the message names the range."""
 

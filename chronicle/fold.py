@@ -17,15 +17,15 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from chronicle import audit, drawing, failures, policies, rollups, sections
+from chronicle.draws import Drawn, Draws, words_of
 from chronicle.envelope import StoredEvent
 from chronicle.errors import ChronicleError, LeaseLost, Superseded, UnknownSection
 from chronicle.log import read
-from chronicle.models import Edition, FoldPosition, Log, Origin, Section, UnitFailure
+from chronicle.models import Edition, EditionState, FoldPosition, Log, Origin, Section, UnitFailure
 from chronicle.projector import GENERATIVE, Fence, Prepared, Projector
 from chronicle.sections import NewSection
-from chronicle.summarisers import nothing_public, span_of, summariser_named
-from chronicle.summarisers.answer import cut_title, fallback_title
-from chronicle.summarisers.protocol import Draft, Span, Summariser
+from chronicle.summarisers import span_of
+from chronicle.summarisers.protocol import Draft, Summariser
 from chronicle.units import Unit, closed_units, iter_units
 
 logger = logging.getLogger(__name__)
@@ -64,37 +64,34 @@ class Forecast(NamedTuple):
     through: int
 
 
-class Drawn(NamedTuple):
-    """One unit's words, or the error that kept them away."""
+class Work(NamedTuple):
+    """One unit and what was drawn for it."""
 
     unit: Unit
-    summariser: str
-    draft: Draft | Exception
+    drawn: Drawn
 
 
 class ChronicleFold:
-    """Draws level-0 sections of one edition. `summariser` overrides what the policy names."""
+    """Draws level-0 sections of one edition, with `draws` (as the policies say by default)."""
 
-    name = NAME
     determinism = GENERATIVE
 
     def __init__(
-        self, edition: Edition, *, summariser: Summariser | None = None, made_by: str = "", limit: int = UNITS_A_BATCH
+        self, edition: Edition, *, draws: Draws | None = None, made_by: str = "", limit: int = UNITS_A_BATCH
     ) -> None:
         self.edition = edition
+        self.name = NAME if edition.state == EditionState.CURRENT else f"{NAME}/{edition.number}"
         self.written: list[Section] = []
         self.failed = 0
         self.drawn_tokens = 0
-        self._summariser = summariser
+        self._draws = draws or Draws(edition)
         self._made_by = made_by
         self._limit = limit
         self._rows = policies.rows(edition.log)
 
     def check(self) -> None:
         """Refuse an asynchronous summariser before anything is read or called."""
-        named = {policies.summariser_name(row) for row in self._rows}
-        for summariser in [self._summariser] if self._summariser else map(summariser_named, named):
-            drawing.refuse_asynchronous(summariser)
+        self._draws.refuse_asynchronous(self._rows)
 
     def since(self, position: int) -> int:
         """Go on after the last anchor; imports may have moved it past the position."""
@@ -104,42 +101,34 @@ class ChronicleFold:
         """Draw the closed units of `events`, in order, up to the first that fails or still waits."""
         since = events[0].seq - 1
         units = closed_units(events, policies.for_units(self._rows), since_seq=since)
-        drawn: list[Drawn] = []
+        work: list[Work] = []
         self.drawn_tokens = 0
         for unit in units[: self._limit]:
             if failures.waits(self.edition, 0, unit.from_seq, unit.to_seq):
-                return Prepared(drawn[-1].unit.to_seq if drawn else since, drawn, stop=True)
+                return Prepared(work[-1].unit.to_seq if work else since, work, stop=True)
             span = span_of(events[unit.from_seq - since - 1 : unit.to_seq - since])
-            name, draft = yield from self._draw(unit, span)
-            drawn.append(Drawn(unit, name, draft))
-            if isinstance(draft, Exception):
-                return Prepared(drawn[-2].unit.to_seq if len(drawn) > 1 else since, drawn, stop=True)
-            self.drawn_tokens += (draft.tokens_in or 0) + (draft.tokens_out or 0)
-        return Prepared(drawn[-1].unit.to_seq if drawn else since, drawn)
+            row = policies.at(self._rows, unit.to_seq)
+            drawn = yield from self._draws.section(f"{unit.from_seq}-{unit.to_seq}", span, row)
+            work.append(Work(unit, drawn))
+            if isinstance(drawn.draft, Exception):
+                return Prepared(work[-2].unit.to_seq if len(work) > 1 else since, work, stop=True)
+            self.drawn_tokens += drawn.wasted_tokens()
+        return Prepared(work[-1].unit.to_seq if work else since, work)
 
-    def _draw(self, unit: Unit, span: Span) -> drawing.Steps[tuple[str, Draft | Exception]]:
-        if not span.said:
-            return "fixed", nothing_public()
-        row = policies.at(self._rows, unit.to_seq)
-        summariser = self._summariser or summariser_named(policies.summariser_name(row))
-        draft = yield lambda: summariser.section(span)
-        if isinstance(draft, Draft) and not draft.title.strip():
-            draft = replace(draft, title=fallback_title(span.began, span.ended))
-        assert draft is not None  # noqa: S101 - the driver answers every draw
-        return summariser.name, draft
-
-    def apply(self, work: Sequence[Drawn]) -> None:
+    def apply(self, work: Sequence[Work]) -> None:
         """Write anchors, sections and pins, or the failure of the last; a replayed unit keeps its row."""
-        for unit, name, draft in work:
+        for unit, drawn in work:
+            draft = drawn.draft
             if isinstance(draft, Exception):
                 failures.keep(self.edition, 0, unit.from_seq, unit.to_seq, draft)
                 self.failed += 1
                 logger.warning("log %s: unit %s-%s failed", self.edition.log_id, unit.from_seq, unit.to_seq)
                 continue
-            new = self._new(unit, name, draft)
+            new = self._new(unit, drawn.name, draft)
             self.written.append(sections.append(self.edition, new))
+            drawn.commit()
             failures.clear(self.edition, 0, unit.from_seq, unit.to_seq)
-            logger.info("log %s: section %s drawn by %s", self.edition.log_id, new.ref, name)
+            logger.info("log %s: section %s drawn by %s", self.edition.log_id, new.ref, drawn.name)
 
     def _new(self, unit: Unit, name: str, draft: Draft) -> NewSection:
         return NewSection(
@@ -148,15 +137,8 @@ class ChronicleFold:
             unit_seq=unit.unit_seq,
             kind=str(unit.kind),
             event_count=unit.event_count,
-            title=cut_title(draft.title),
-            prose=draft.prose,
-            summariser=name,
-            model=draft.model,
-            prompt_digest=draft.prompt_digest,
-            tokens_in=draft.tokens_in,
-            tokens_out=draft.tokens_out,
             made_by=self._made_by,
-            pins=draft.pins,
+            **words_of(name, draft),
         )
 
 
@@ -176,7 +158,9 @@ def consolidate(
         logger.info("log %s: another worker was first; %s tokens wasted", log.pk, wasted)
         if fence is not None:
             fence_outside(fence, wasted)
-    rolled = rollups.roll_up(fold.edition, fence=fence, summariser=summariser, made_by=made_by)
+    rolled = rollups.roll_up(
+        fold.edition, fence=fence, draws=Draws(fold.edition, summariser=summariser), made_by=made_by
+    )
     return _finish(log, fold, rolled, wasted, made_by)
 
 
@@ -188,7 +172,9 @@ async def aconsolidate(
 
     fold, projector = await sync_to_async(_projector)(log, fence, summariser, made_by)
     await projector.acatch_up()
-    rolled = await rollups.aroll_up(fold.edition, fence=fence, summariser=summariser, made_by=made_by)
+    rolled = await rollups.aroll_up(
+        fold.edition, fence=fence, draws=Draws(fold.edition, summariser=summariser), made_by=made_by
+    )
     return await sync_to_async(_finish)(log, fold, rolled, 0, made_by)
 
 
@@ -206,7 +192,8 @@ def _projector(
     log: Log, fence: Fence | None, summariser: Summariser | None, made_by: str
 ) -> tuple[ChronicleFold, Projector]:
     log.refresh_from_db()
-    fold = ChronicleFold(sections.current_edition(log), summariser=summariser, made_by=made_by)
+    edition = sections.current_edition(log)
+    fold = ChronicleFold(edition, draws=Draws(edition, summariser=summariser), made_by=made_by)
     return fold, Projector(log, [fold], fence=fence)
 
 

@@ -16,6 +16,8 @@ from chronicle.errors import InvalidPolicy
 from chronicle.log import locked
 from chronicle.models import Log, Policy
 from chronicle.sections import consolidated_through, current_edition
+from chronicle.summarisers import summariser_named
+from chronicle.summarisers.protocol import Summariser
 from chronicle.units import UnitPolicy
 
 RANGES = {
@@ -27,6 +29,7 @@ RANGES = {
     "max_recent": (1, 100),
     "max_older": (0, 100),
     "recent_window_hours": (1, 8760),
+    "story_so_far": (0, 10),
     "token_budget": (200, 32_000),
 }
 VALUES = (*RANGES, "boundary", "summariser", "model", "prompt")
@@ -117,6 +120,11 @@ def for_units(policies: list[Policy]) -> list[UnitPolicy]:
 def for_rollups(row: Policy) -> RollupPolicy:
     """Return a row as what `cover` decides by."""
     return RollupPolicy(row.rollup_threshold, row.rollup_batch, row.max_recent, row.max_older)
+
+
+def summariser_for(row: Policy) -> Summariser:
+    """Return the summariser that draws under a row, with the model and prompts it names. Raises InvalidPolicy."""
+    return summariser_named(summariser_name(row))
 
 
 def summariser_name(row: Policy) -> str:

@@ -7,20 +7,18 @@ step; a draw that fails writes nothing, stamps nothing, keeps its next try and h
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from django.db import transaction
 
 from chronicle import drawing, failures, policies, sections
 from chronicle.cover import Batch, Entry, due_rollups, next_rollup, rolled
+from chronicle.draws import Drawn, Draws, words_of
 from chronicle.errors import LeaseLost, Superseded
 from chronicle.models import Anchor, AnchorKind, Edition, Event, Log, Origin, Policy, RollupSource, Section
 from chronicle.projector import Fence
 from chronicle.sections import NewSection, current_sections
-from chronicle.summarisers import nothing_public, summariser_named
-from chronicle.summarisers.answer import cut_title, fallback_rollup_title
-from chronicle.summarisers.protocol import Child, Draft, Summariser
+from chronicle.summarisers.protocol import Child, Draft
 
 logger = logging.getLogger(__name__)
 
@@ -33,19 +31,19 @@ class RolledUp(NamedTuple):
 
 
 def roll_up(
-    edition: Edition, *, fence: Fence | None = None, summariser: Summariser | None = None, made_by: str = "system"
+    edition: Edition, *, fence: Fence | None = None, draws: Draws | None = None, made_by: str = "system"
 ) -> RolledUp:
     """Roll up until nothing is due. Raises TypeError for an asynchronous summariser, LeaseLost from the fence."""
-    return drawing.run(_Rolling(edition, fence, summariser, made_by).steps())
+    return drawing.run(_Rolling(edition, fence, draws, made_by).steps())
 
 
 async def aroll_up(
-    edition: Edition, *, fence: Fence | None = None, summariser: Summariser | None = None, made_by: str = "system"
+    edition: Edition, *, fence: Fence | None = None, draws: Draws | None = None, made_by: str = "system"
 ) -> RolledUp:
     """As `roll_up`, awaiting draws."""
     from asgiref.sync import sync_to_async
 
-    rolling = await sync_to_async(_Rolling)(edition, fence, summariser, made_by)
+    rolling = await sync_to_async(_Rolling)(edition, fence, draws, made_by)
     return await drawing.arun(rolling.steps())
 
 
@@ -96,13 +94,14 @@ def children_of(log: Log, sections: Sequence[Section]) -> list[Child]:
 class _Rolling:
     """One run over one edition."""
 
-    def __init__(self, edition: Edition, fence: Fence | None, summariser: Summariser | None, made_by: str) -> None:
+    def __init__(self, edition: Edition, fence: Fence | None, draws: Draws | None, made_by: str) -> None:
         self._edition = edition
         self._fence = fence
         self._made_by = made_by
-        row = policies.rows(edition.log)[-1]
-        self._policy = policies.for_rollups(row)
-        self._summariser = summariser or summariser_named(policies.summariser_name(row))
+        self._row = policies.rows(edition.log)[-1]
+        self._policy = policies.for_rollups(self._row)
+        self._draws = draws or Draws(edition)
+        self._draws.summariser(self._row)  # a policy that names none is refused before anything is drawn
         self._passed_over: set[str] = set()
         self._failures = 0
 
@@ -111,15 +110,16 @@ class _Rolling:
         cover = cover_entries(self._edition)
         while (batch := self._next(cover)) is not None:
             children = self._children(batch)
-            draft = yield from self._draw(children)
-            if isinstance(draft, Exception):
-                self._fail(batch, draft)
+            given = children_of(self._edition.log, children)
+            drawn = yield from self._draws.rollup(batch.rollup.name, given, self._row)
+            if isinstance(drawn.draft, Exception):
+                self._fail(batch, drawn.draft)
                 continue
             try:
-                made.append(self._write(batch, children, draft))
+                made.append(self._write(batch, children, drawn, drawn.draft))
                 cover = rolled(cover, batch)
             except LeaseLost as lost:
-                lost.details["wasted_tokens"] = (draft.tokens_in or 0) + (draft.tokens_out or 0) if draft else 0
+                lost.details["wasted_tokens"] = drawn.wasted_tokens()
                 raise
             except Superseded as error:
                 logger.info("log %s: rollup %s superseded: %s", self._edition.log_id, batch.rollup.name, error)
@@ -142,15 +142,6 @@ class _Rolling:
         )
         return list(found)
 
-    def _draw(self, children: list[Section]) -> drawing.Steps[Draft | Exception | None]:
-        given = children_of(self._edition.log, children)
-        if not given:
-            return nothing_public()
-        draft = yield lambda: self._summariser.rollup(given)
-        if isinstance(draft, Draft) and not draft.title.strip():
-            return replace(draft, title=fallback_rollup_title(given))
-        return draft
-
     def _fail(self, batch: Batch, error: Exception) -> None:
         slot = batch.rollup
         self._passed_over.add(slot.name)
@@ -158,8 +149,7 @@ class _Rolling:
         failures.keep(self._edition, slot.level, slot.from_seq, slot.to_seq, error)
         logger.warning("log %s: rollup %s failed", self._edition.log_id, slot.name)
 
-    def _write(self, batch: Batch, children: list[Section], draft: Draft | None) -> Section:
-        assert draft is not None  # noqa: S101 - the driver answers every draw
+    def _write(self, batch: Batch, children: list[Section], drawn: Drawn, draft: Draft) -> Section:
         slot = batch.rollup
         new = NewSection(
             level=slot.level,
@@ -167,20 +157,14 @@ class _Rolling:
             to_seq=slot.to_seq,
             kind=AnchorKind.ROLLUP,
             event_count=sum(child.anchor.event_count for child in children),
-            title=cut_title(draft.title),
-            prose=draft.prose,
-            summariser=self._summariser.name,
-            model=draft.model,
-            prompt_digest=draft.prompt_digest,
-            tokens_in=draft.tokens_in,
-            tokens_out=draft.tokens_out,
             made_by=self._made_by,
-            pins=draft.pins,
+            **words_of(drawn.name, draft),
         )
         with transaction.atomic():
             if self._fence is not None:
                 self._fence()
             made = sections.append_rollup(self._edition, new, children)
+            drawn.commit()
             failures.clear(self._edition, slot.level, slot.from_seq, slot.to_seq)
         logger.info("log %s: rollup %s drawn from %s sections", self._edition.log_id, new.ref, len(children))
         return made

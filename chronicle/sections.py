@@ -10,6 +10,7 @@ Refuses: inverted ranges, empty prose, holes, forks, collisions (each by its own
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from itertools import pairwise
 
 from django.db import IntegrityError, transaction
@@ -45,6 +46,7 @@ class NewSection:
     prompt_digest: str = ""
     tokens_in: int | None = None
     tokens_out: int | None = None
+    cost: Decimal | None = None
     made_by: str = ""
     pins: tuple[str, ...] = ()
 
@@ -230,6 +232,7 @@ def _write(log: Log, anchor: Anchor, new: NewSection, old: Section | None, sourc
         prompt_digest=new.prompt_digest,
         tokens_in=new.tokens_in,
         tokens_out=new.tokens_out,
+        cost=new.cost,
         token_estimate=estimate(new.prose),
         made_by=new.made_by,
         made_at=made_at,

@@ -7,17 +7,23 @@ from typing import Any
 import pytest
 
 from chronicle import drawing, sections
+from chronicle.draws import Draws
 from chronicle.envelope import StoredEvent
 from chronicle.errors import LeaseLost, Superseded
 from chronicle.failures import next_try
 from chronicle.fold import ChronicleFold
 from chronicle.log import read
-from chronicle.models import Section
+from chronicle.models import Log, Section
 from chronicle.projector import Prepared, Projector
 from tests.builders import log_of, units_of
 from tests.summarisers import Noting
 
 pytestmark = pytest.mark.django_db
+
+
+def drawn_by(log: Log, summariser: Noting) -> ChronicleFold:
+    edition = sections.current_edition(log)
+    return ChronicleFold(edition, draws=Draws(edition, summariser=summariser))
 
 
 class Counting:
@@ -46,7 +52,14 @@ class Counting:
 def test_a_deterministic_fold_keeps_its_own_position_and_reads_in_batches() -> None:
     log, counting = log_of(25), Counting()
     projector = Projector(
-        log, [counting, ChronicleFold(sections.current_edition(log), summariser=Noting())], batch_size=10
+        log,
+        [
+            counting,
+            ChronicleFold(
+                sections.current_edition(log), draws=Draws(sections.current_edition(log), summariser=Noting())
+            ),
+        ],
+        batch_size=10,
     )
     projector.catch_up("counting")
     assert counting.batches == [10, 10, 5]
@@ -74,8 +87,12 @@ def test_a_projector_refuses_what_cannot_be_run() -> None:
 @pytest.mark.promise("A43")
 def test_a_replayed_batch_keeps_the_row_and_its_prose() -> None:
     log = units_of(1)
-    one = ChronicleFold(sections.current_edition(log), summariser=Noting("First"))
-    other = ChronicleFold(sections.current_edition(log), summariser=Noting("Second"))
+    one = ChronicleFold(
+        sections.current_edition(log), draws=Draws(sections.current_edition(log), summariser=Noting("First"))
+    )
+    other = ChronicleFold(
+        sections.current_edition(log), draws=Draws(sections.current_edition(log), summariser=Noting("Second"))
+    )
     events = list(read(log))
     for chronicle_fold in (one, other):
         chronicle_fold.apply(drawing.run(chronicle_fold.prepare(events)).work)

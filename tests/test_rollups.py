@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from chronicle import policies, rollups, sections
+from chronicle.draws import Draws
 from chronicle.fold import consolidate
 from chronicle.log import append
 from chronicle.models import Anchor, Edition, Log, RollupSource, Section, UnitFailure
@@ -110,7 +111,7 @@ def test_a_higher_level_is_tried_also_when_the_level_below_made_nothing(clock: A
     consolidate(log, summariser=Noting(fails=lambda call: call > 100 and call != 101))
     clock.move(hours=7)
     policies_before = len(cover_of(edition))
-    done = rollups.roll_up(edition, summariser=Noting())
+    done = rollups.roll_up(edition, draws=Draws(edition, summariser=Noting()))
     assert len(done.made) > 1
     assert len(cover_of(edition)) < policies_before
 
@@ -146,4 +147,4 @@ def test_rolling_up_costs_a_bounded_number_of_queries_a_rollup(django_assert_max
     noting = Noting()
     consolidate(log, summariser=noting)
     with django_assert_max_num_queries(6):
-        assert rollups.roll_up(edition, summariser=noting).made == ()
+        assert rollups.roll_up(edition, draws=Draws(edition, summariser=noting)).made == ()

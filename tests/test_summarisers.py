@@ -143,7 +143,7 @@ def test_the_same_dialogue_in_two_logs_gives_the_same_request_without_any_id() -
     there = span_of(dialogue(first=5001, ids=77, digest="f" * 64, idempotency_key="k", salt="s", locator="9:9"))
     assert here == there
     assert set(Said.__dataclass_fields__) == {"kind", "actor_kind", "actor", "content", "payload", "answers"}
-    assert set(Span.__dataclass_fields__) == {"said", "began", "ended"}
+    assert set(Span.__dataclass_fields__) == {"said", "began", "ended", "story"}
     assert not any(str(UUID(int=1000 + place)) in repr(here) for place in range(1, 5))
 
 

@@ -17,6 +17,7 @@ from chronicle.models import (
     Edition,
     Log,
     Policy,
+    Prompt,
     Receipt,
     ReceiptPart,
     RollupSource,
@@ -139,6 +140,12 @@ class SectionAdmin(LookOnly):
     search_fields = ("=anchor__edition__log__public_id", "title")
     ordering = ("-pk",)
     list_select_related = ("anchor__edition__log",)
+
+
+@admin.register(Prompt)
+class PromptAdmin(LookOnly):
+    list_display = ("label", "made_by", "made_at")
+    ordering = ("-pk",)
 
 
 @admin.register(SectionPin)

@@ -49,7 +49,8 @@ class Policy(Record):
     rollup_batch = models.PositiveIntegerField(default=8)
     summariser = models.CharField(max_length=200, blank=True)  # "": the site's own, settings.SUMMARISER
     model = models.CharField(max_length=200, blank=True)
-    prompt = models.CharField(max_length=200, blank=True)
+    prompt = models.CharField(max_length=200, blank=True)  # "name/version" of a Prompt; "": the built-in ones
+    story_so_far = models.PositiveSmallIntegerField(default=0)  # how many sections before it a summariser reads
     max_recent = models.PositiveIntegerField(default=8)
     max_older = models.PositiveIntegerField(default=12)
     recent_window_hours = models.PositiveIntegerField(default=24)
@@ -75,11 +76,43 @@ class Policy(Record):
             models.CheckConstraint(
                 name="policy_window", condition=Q(recent_window_hours__gte=1, recent_window_hours__lte=8760)
             ),
+            models.CheckConstraint(name="policy_story", condition=Q(story_so_far__lte=10)),
             models.CheckConstraint(name="policy_budget", condition=Q(token_budget__gte=200, token_budget__lte=32000)),
         ]
 
     def __str__(self) -> str:
         return f"{self.log or 'default'} from {self.from_seq}"
+
+
+class Prompt(Record):
+    """One version of the two texts that a model is asked with; a policy names it as `name/version`."""
+
+    name = models.CharField(max_length=100)
+    version = models.PositiveIntegerField()
+    section = models.TextField()
+    rollup = models.TextField()
+    section_digest = models.CharField(max_length=DIGEST)  # as a section's prompt_digest
+    rollup_digest = models.CharField(max_length=DIGEST)
+    made_by = models.CharField(max_length=200, blank=True)
+    made_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="prompt_version_once", fields=["name", "version"]),
+            models.CheckConstraint(name="prompt_texts_given", condition=~Q(section="") & ~Q(rollup="")),
+        ]
+        # Which words a section was asked with: compare and section pages look a digest up.
+        indexes = [
+            models.Index(name="prompt_by_section_digest", fields=["section_digest"]),
+            models.Index(name="prompt_by_rollup_digest", fields=["rollup_digest"]),
+        ]
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}/{self.version}"
+
+    def __str__(self) -> str:
+        return self.label
 
 
 class Edition(models.Model):
@@ -158,6 +191,7 @@ class Section(Record):
     prompt_digest = models.CharField(max_length=DIGEST, blank=True)
     tokens_in = models.PositiveIntegerField(null=True)
     tokens_out = models.PositiveIntegerField(null=True)
+    cost = models.DecimalField(max_digits=12, decimal_places=6, null=True)  # USD, where the provider's price is known
     token_estimate = models.PositiveIntegerField()
     made_by = models.CharField(max_length=200, blank=True)
     made_at = models.DateTimeField()

@@ -5,10 +5,11 @@ databases with the same dialogue give the same request. A draft is refused by th
 prose is empty: nothing is stored in its place.
 """
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from decimal import Decimal
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +25,6 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """A closed unit: what was said, oldest first, and when the first and last of it happened (UTC)."""
-
-    said: tuple[Said, ...]
-    began: datetime | None = None
-    ended: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Child:
     """A section that a rollup reads: its words, how many content events it covers, its time span."""
 
@@ -44,8 +36,21 @@ class Child:
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """A closed unit: what was said, oldest first, and when the first and last of it happened (UTC).
+
+    `story` is empty unless a policy turns it on: the sections before it, oldest first, as context only.
+    """
+
+    said: tuple[Said, ...]
+    began: datetime | None = None
+    ended: datetime | None = None
+    story: tuple[Child, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Draft:
-    """Words for a section, and how they came about. `pins` are the keys of the draws, in order."""
+    """Words for a section, and how they came about. `pins` are the keys of the draws, in order; `cost` is in USD."""
 
     title: str
     prose: str
@@ -54,6 +59,25 @@ class Draft:
     tokens_in: int | None = None
     tokens_out: int | None = None
     pins: tuple[str, ...] = ()
+    cost: Decimal | None = None
+
+
+class Prompts(NamedTuple):
+    """The two texts a model is asked with: for a section and for a rollup."""
+
+    section: str
+    rollup: str
+
+
+class Resolver(Protocol):
+    """Where draws are kept: what was drawn under a key is given again, what was not is drawn by `effect` and kept.
+
+    Results are plain JSON. The key says everything about the request (`replay.pin_key`); `kind` is a word.
+    """
+
+    def resolve(self, key: str, kind: str, effect: Callable[[], Any]) -> Any: ...
+
+    async def aresolve(self, key: str, kind: str, effect: Callable[[], Awaitable[Any]]) -> Any: ...
 
 
 class Summariser(Protocol):
@@ -65,3 +89,10 @@ class Summariser(Protocol):
     def section(self, span: Span) -> Draft | Awaitable[Draft]: ...
 
     def rollup(self, children: Sequence[Child]) -> Draft | Awaitable[Draft]: ...
+
+
+@runtime_checkable
+class Pinnable(Protocol):
+    """A summariser whose draws can be pinned: `pinned` returns the same one, drawing through a resolver."""
+
+    def pinned(self, resolver: Resolver) -> Summariser: ...

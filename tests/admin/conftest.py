@@ -18,6 +18,7 @@ from chronicle.models import (
     Log,
     Pin,
     PinScratch,
+    Prompt,
     Receipt,
     ReceiptPart,
     Section,
@@ -48,6 +49,7 @@ def everything(log: Log) -> Log:
     Attachment.objects.create(digest=DIGEST, media_type="image/png", size=3, data=b"png")
     Pin.objects.create(log=log, event=log.events.get(kind="bookkeeping"), key="p1:m:0", kind="m", result="1", unit="u")
     PinScratch.objects.create(log=log, unit="u", key="p1:m:1", kind="m", result="1", made_at=now)
+    Prompt.objects.create(name="terse", version=1, section="Be short.", rollup="Be short.", made_at=now)
     SectionPin.objects.create(section=section, position=1, key="p1:m:0")
     receipt = Receipt.objects.create(
         log=log,

@@ -22,6 +22,7 @@ VALUES = {
     "max_recent": 8,
     "max_older": 12,
     "recent_window_hours": 24,
+    "story_so_far": 0,
     "token_budget": 2000,
     "boundary": "[]",
     "summariser": "outline",

@@ -29,8 +29,7 @@ def answer(*arguments: str) -> dict[str, Any]:
 
 def broken(monkeypatch: pytest.MonkeyPatch, when: int) -> None:
     noting = Noting(fails=lambda call: call == when)
-    monkeypatch.setattr("chronicle.fold.summariser_named", lambda _: noting)
-    monkeypatch.setattr("chronicle.rollups.summariser_named", lambda _: noting)
+    monkeypatch.setattr("chronicle.policies.summariser_named", lambda _: noting)
 
 
 @pytest.mark.promise("K37")

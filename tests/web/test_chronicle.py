@@ -7,6 +7,7 @@ from django.test import Client
 from django.utils import timezone
 
 from chronicle import policies
+from chronicle.draws import Draws
 from chronicle.envelope import COMPACTION
 from chronicle.models import Log
 from chronicle.rollups import roll_up
@@ -173,7 +174,7 @@ def test_a_compaction_has_one_row_beside_what_holds_it_at_the_highest_level_that
     for first, last in ((1, 5), (6, 11), (12, 20), (21, 35), (36, 40)):
         new = NewSection(from_seq=first, to_seq=last, kind="manual", event_count=1, title="Words", prose="Words.")
         append_new(edition, new)
-    roll_up(edition, summariser=Constant())
+    roll_up(edition, draws=Draws(edition, summariser=Constant()))
 
     html = ask(page, log, "?open=L1:1-20").content.decode()
     rows = re.findall(r'class="anchor">([^<]+)<|class="seq mono">(\d+)<', html)
