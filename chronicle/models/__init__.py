@@ -3,7 +3,7 @@
 from chronicle.models.jobs import Heartbeat, Job, JobState
 from chronicle.models.log import Attachment, Event, Log, Source
 from chronicle.models.pins import Pin, PinScratch
-from chronicle.models.receipts import Receipt, ReceiptPart
+from chronicle.models.receipts import Form, Receipt, ReceiptPart, What
 from chronicle.models.review import AuditEntry, Finding, Grant, SignOff, Token
 from chronicle.models.sections import (
     Anchor,
@@ -30,6 +30,7 @@ __all__ = [
     "Event",
     "Finding",
     "FoldPosition",
+    "Form",
     "Grant",
     "Heartbeat",
     "Job",
@@ -49,4 +50,5 @@ __all__ = [
     "Source",
     "Token",
     "UnitFailure",
+    "What",
 ]
