@@ -2,10 +2,11 @@
 
 Guarantees: `content_digest` commits to everything a writer gave, `digest` to that and to the place in
 the log (its id, seq, predecessor); an event's words can later be withheld and the chain still verifies.
+A section's digest commits to its place, its words and how they were made.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from chronicle import canonical
@@ -95,6 +96,25 @@ def entry_digest(
     """Return the digest that the next event chains to and the log's head carries."""
     return canonical.digest(
         canonical.ENTRY_TAG, log_id, str(seq), previous, event_id, type_name, str(version), moment(at), content
+    )
+
+
+def section_digest(
+    log_id: str,
+    edition: int,
+    slot: str,
+    words: tuple[str, str],
+    made: tuple[str, str, str, str, str],
+    pins: Sequence[str],
+    made_at: datetime,
+) -> str:
+    """Return the digest a section carries: over its place, its words and how they were made.
+
+    `slot` is `L<level>:<from>-<to>#<generation>`, `words` title and prose, `made` origin, summariser, model,
+    prompt digest and who made it.
+    """
+    return canonical.digest(
+        canonical.SECTION_TAG, log_id, str(edition), slot, *words, *made, canonical.dump(list(pins)), moment(made_at)
     )
 
 

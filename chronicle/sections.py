@@ -17,11 +17,10 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max, QuerySet, Sum
 from django.utils import timezone
 
-from chronicle import canonical
+from chronicle import canonical, seal
 from chronicle.errors import ChronicleFork, InvalidSection, SectionCollision, Superseded, UnknownSection
 from chronicle.log import locked
 from chronicle.models import Anchor, AnchorKind, Edition, EditionState, Log, Origin, RollupSource, Section, SectionPin
-from chronicle.seal import moment
 from chronicle.tokens import estimate
 
 TITLE = 80
@@ -249,18 +248,7 @@ def _write(log: Log, anchor: Anchor, new: NewSection, old: Section | None, sourc
 
 def section_digest(log_id: str, anchor: Anchor, generation: int, new: NewSection, made_at: datetime) -> str:
     """Return the digest a section carries: over its place, its words and how they were made."""
-    return canonical.digest(
-        canonical.SECTION_TAG,
-        log_id,
-        str(anchor.edition.number),
-        f"L{anchor.level}:{anchor.from_seq}-{anchor.to_seq}#{generation}",
-        new.title if len(new.title) <= TITLE else new.title[: TITLE - 1] + "…",
-        new.prose,
-        str(new.origin),
-        new.summariser,
-        new.model,
-        new.prompt_digest,
-        new.made_by,
-        canonical.dump(list(new.pins)),
-        moment(made_at),
-    )
+    title = new.title if len(new.title) <= TITLE else new.title[: TITLE - 1] + "…"
+    made = (str(new.origin), new.summariser, new.model, new.prompt_digest, new.made_by)
+    slot = f"L{anchor.level}:{anchor.from_seq}-{anchor.to_seq}#{generation}"
+    return seal.section_digest(log_id, anchor.edition.number, slot, (title, new.prose), made, new.pins, made_at)

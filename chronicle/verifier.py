@@ -5,7 +5,7 @@ against. It proves that the records agree with each other; that nobody rewrote a
 checkpoint kept outside, so the answer says "chain only" and never more.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -74,7 +74,7 @@ def verify(head: Head, events: Iterable[Sourced], slots: Iterable[Slot]) -> Verd
     """Walk the chain, then the sections, and answer OK, BROKEN at a seq, or TRUNCATED."""
     slots = sorted(slots, key=lambda slot: (slot.level, slot.from_seq))
     ground = [slot for slot in slots if slot.level == 0]
-    holes, through = _holes(ground)
+    holes, through = holes_between(ground)
     chain = _walk(head, events, ground)
     sections = sum(len(slot.digests) for slot in slots)
     tail = max(head.last_seq - through, 0)
@@ -91,7 +91,7 @@ def _walk(head: Head, events: Iterable[Sourced], ground: list[Slot]) -> _Chain:
     ahead = iter(ground)
     slot = next(ahead, None)
     for event, source_digest in events:
-        why = _wrong(head, event, source_digest, seq, previous)
+        why = wrong_event(head, event, source_digest, seq, previous)
         if why:
             return _Chain(Status.BROKEN, seq, f"event {seq + 1}: {why}", counted)
         previous, seq = event.digest, event.seq
@@ -106,7 +106,8 @@ def _walk(head: Head, events: Iterable[Sourced], ground: list[Slot]) -> _Chain:
     return _Chain(Status.OK, seq, "", counted)
 
 
-def _wrong(head: Head, event: StoredEvent, source_digest: str, seq: int, previous: str) -> str:
+def wrong_event(head: Head, event: StoredEvent, source_digest: str, seq: int, previous: str) -> str:
+    """Return why an event does not stand behind the one at `seq` with the digest `previous`, or ""."""
     if event.seq != seq + 1:
         return f"missing; the next one there is {event.seq}"
     content = content_digest(event.salt, event, event.payload, event.audience, event.idempotency_key, source_digest)
@@ -120,7 +121,8 @@ def _wrong(head: Head, event: StoredEvent, source_digest: str, seq: int, previou
     return "" if sealed == event.digest else "it does not follow its predecessor (digest)"
 
 
-def _holes(ground: list[Slot]) -> tuple[list[tuple[int, int]], int]:
+def holes_between(ground: list[Slot]) -> tuple[list[tuple[int, int]], int]:
+    """Return the ranges that no level-0 slot covers, and the end of the last slot."""
     holes, through = [], 0
     for slot in ground:
         if slot.from_seq > through + 1:
@@ -136,14 +138,18 @@ def _first_wrong_section(
         return holes[0][0] - 1, f"no section covers {holes[0][0]} to {holes[0][1]}"
     ends: dict[int, int] = {}
     for slot in slots:
-        why = _wrong_slot(slot, last_seq, ends.get(slot.level, 0), counted)
+        why = wrong_slot(slot, last_seq, ends.get(slot.level, 0), counted)
         if why:
             return slot.from_seq - 1, f"section {slot.ref}: {why}"
         ends[slot.level] = slot.to_seq
     return None
 
 
-def _wrong_slot(slot: Slot, last_seq: int, before: int, counted: dict[int, int]) -> str:
+def wrong_slot(slot: Slot, last_seq: int, before: int, counted: Mapping[int, int]) -> str:
+    """Return why a slot does not stand behind one of its level that ends at `before`, or "".
+
+    `counted` maps the first seq of each level-0 slot to the content events in it.
+    """
     if slot.from_seq <= before:
         return "it overlaps the one before"
     if slot.to_seq > last_seq:

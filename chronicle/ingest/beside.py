@@ -4,6 +4,7 @@ Guarantees: each content once, whoever brings it; a pin row for every promoted p
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -69,12 +70,15 @@ def keep_pins(log: Log, first_seq: int, added: Sequence[Read]) -> None:
 
 
 def _pin(log: Log, event_pk: int, payload: dict[str, object]) -> Pin:
+    return Pin(log=log, event_id=event_pk, **pin_values(payload))
+
+
+def pin_values(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return what a pin's row says, from the payload of the event that promoted it."""
     attempts = payload.get("attempts")
     named = {"key": payload.get("key"), "kind": payload.get("kind"), "unit": payload.get("unit_id")}
-    return Pin(
-        log=log,
-        event_id=event_pk,
-        result=canonical.dump(payload.get("result")),
-        attempts=attempts if isinstance(attempts, int) and 0 < attempts < 2**31 else 1,
+    return {
+        "result": canonical.dump(payload.get("result")),
+        "attempts": attempts if type(attempts) is int and 0 < attempts < 2**31 else 1,
         **{name: str(value or "")[: WIDTHS[name]] for name, value in named.items()},
-    )
+    }

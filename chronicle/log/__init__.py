@@ -3,6 +3,7 @@
 from chronicle.log.chronicarius import Chronicarius
 from chronicle.log.database import Appended, DatabaseStore, append, create_log, locked, new_log_id, read
 from chronicle.log.memory import MemoryStore
+from chronicle.log.restoring import restore, restore_log
 from chronicle.log.store import (
     IdempotentStore,
     LogInfo,
@@ -29,6 +30,8 @@ __all__ = [
     "locked",
     "new_log_id",
     "read",
+    "restore",
+    "restore_log",
     "with_actor_kinds",
     "with_kinds",
     "with_last",

@@ -112,7 +112,8 @@ def _append_locked(
     sealed = tuple(seal(row.public_id, row.last_seq, row.head, pending, timezone.now(), digest))
     try:
         with transaction.atomic():
-            rows.write("default", row.pk, source.pk if source else None, sealed)
+            source_pk = source.pk if source else None
+            rows.write("default", row.pk, [(event, source_pk) for event in sealed])
     except IntegrityError as error:
         raise EventExists("An event with this id or key is in the log already; nothing was written.") from error
     row.last_seq, row.head = sealed[-1].seq, sealed[-1].digest

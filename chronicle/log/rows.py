@@ -46,18 +46,18 @@ READ = COLUMNS[2:]
 _NAMES = ", ".join(f'"{column}"' for column in COLUMNS)
 
 
-def write(using: str, log_pk: int, source_pk: int | None, events: Iterable[StoredEvent]) -> None:
-    """Insert all events in one statement's worth of rows, inside the caller's transaction."""
+def write(using: str, log_pk: int, events: Iterable[tuple[StoredEvent, int | None]]) -> None:
+    """Insert events, each with the key of its source, in one statement's worth of rows, in the caller's transaction."""
     connection = connections[using]
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             statement = f"COPY chronicle_event ({_NAMES}) FROM STDIN"
             with connection.wrap_database_errors, cursor.copy(statement) as copy:
-                for event in events:
+                for event, source_pk in events:
                     copy.write_row((log_pk, source_pk, *_values(event)))
         else:
             marks = ", ".join(["%s"] * len(COLUMNS))
-            rows = [(log_pk, source_pk, *_values(event, _hex, _naive)) for event in events]
+            rows = [(log_pk, source_pk, *_values(event, _hex, _naive)) for event, source_pk in events]
             cursor.executemany(f"INSERT INTO chronicle_event ({_NAMES}) VALUES ({marks})", rows)
 
 
