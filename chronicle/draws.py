@@ -92,21 +92,22 @@ class Draws:
         return (yield from self._draw(slot, row, lambda one: one.rollup(children), fallback_rollup_title(children)))
 
     def _draw(self, slot: str, row: Policy, ask: Callable[[Summariser], object], fallback: str) -> drawing.Steps[Drawn]:
-        summariser, unit = self.summariser(row), None
+        summariser, unit, resolver = self.summariser(row), None, None
         name = summariser.name
         if isinstance(summariser, Pinnable):
             unit = self._ledger.open(f"{self._edition.number}/{slot}")
-            summariser = summariser.pinned(self._through(unit) if self._through else unit)
+            resolver = self._through(unit) if self._through else unit
+            summariser = summariser.pinned(resolver)
         draft = yield lambda: ask(summariser)  # type: ignore[return-value,misc]
         assert draft is not None  # noqa: S101 - the driver answers every draw
-        drawn = Drawn(name, self._titled(draft, fallback, unit), unit)
+        drawn = Drawn(name, _titled(draft, fallback, getattr(resolver, "keys", unit.keys if unit else ())), unit)
         if isinstance(draft, SummaryFailed):
             drawn.give_up(f"{draft.name}: {draft}"[:500])
         return drawn
 
-    @staticmethod
-    def _titled(draft: Draft | Exception, fallback: str, unit: OpenUnit | None) -> Draft | Exception:
-        if isinstance(draft, Exception):
-            return draft
-        title = draft.title if draft.title.strip() else fallback
-        return replace(draft, title=cut_title(title), pins=draft.pins or tuple(unit.keys if unit else ()))
+
+def _titled(draft: Draft | Exception, fallback: str, keys: Sequence[str]) -> Draft | Exception:
+    if isinstance(draft, Exception):
+        return draft
+    title = draft.title if draft.title.strip() else fallback
+    return replace(draft, title=cut_title(title), pins=draft.pins or tuple(keys))

@@ -6,7 +6,8 @@ from typing import Any
 from django.db import connection
 
 from chronicle.errors import SummaryFailed
-from chronicle.summarisers.protocol import Child, Draft, Span
+from chronicle.replay import pin_key
+from chronicle.summarisers.protocol import Child, Draft, Resolver, Span
 
 
 class Noting:
@@ -67,3 +68,47 @@ class Awaited:
     async def rollup(self, children: Sequence[Child]) -> Draft:
         self.calls += 1
         return Draft("Awaited", f"Awaited words over {len(children)} sections.")
+
+
+class Scripted:
+    """A pinnable summariser: one request a slot, answered by `answer(prompt, lines)`; it counts its calls."""
+
+    name = "scripted"
+
+    def __init__(self, answer: Callable[[str, list[str]], Any] | None = None, *, prompt: str = "Tell it.") -> None:
+        self.prompt = prompt
+        self.answer = answer or (lambda _, lines: f"Words {self.calls} on {lines[0]}")
+        self.calls = 0
+
+    def section(self, span: Span) -> Draft:
+        raise AssertionError("a pinnable summariser was asked without pins")
+
+    def rollup(self, children: Sequence[Child]) -> Draft:
+        raise AssertionError("a pinnable summariser was asked without pins")
+
+    def pinned(self, resolver: Resolver) -> "_Pinned":
+        return _Pinned(self, resolver)
+
+    def draw(self, lines: list[str]) -> Any:
+        self.calls += 1
+        return self.answer(self.prompt, lines)
+
+
+class _Pinned:
+    name = "scripted"
+
+    def __init__(self, script: Scripted, resolver: Resolver) -> None:
+        self._script, self._resolver = script, resolver
+
+    def section(self, span: Span) -> Draft:
+        return self._ask([said.content for said in span.said])
+
+    def rollup(self, children: Sequence[Child]) -> Draft:
+        return self._ask([child.prose for child in children])
+
+    def _ask(self, lines: list[str]) -> Draft:
+        key = pin_key("model_call", {"model": "scripted-1", "prompt": self._script.prompt, "lines": lines})
+        words = self._resolver.resolve(key, "model_call", lambda: self._script.draw(lines))
+        if not words:
+            raise SummaryFailed("The script gave no words.")
+        return Draft(words, words, model="scripted-1", tokens_in=100, tokens_out=20)
