@@ -116,6 +116,18 @@ class UnknownSection(ChronicleError):
     name = "unknown_section"
 
 
+class UnknownEdition(ChronicleError):
+    """The log has no edition with this number."""
+
+    name = "unknown_edition"
+
+
+class UnknownAction(ChronicleError):
+    """The agent's tool has no such action."""
+
+    name = "unknown_action"
+
+
 class Superseded(ChronicleError):
     """Another writer was first; nothing was written and the work counts as wasted."""
 

@@ -14,9 +14,9 @@ from typing import NamedTuple
 from django.db.models import Count, F, Max, Min, Q, QuerySet, Subquery
 
 from chronicle.envelope import CONTENT_KINDS
-from chronicle.errors import UnknownSection
-from chronicle.models import Anchor, Edition, Event, Section
-from chronicle.sections import consolidated_through
+from chronicle.errors import UnknownEdition, UnknownSection
+from chronicle.models import Anchor, Edition, EditionState, Event, Log, Section
+from chronicle.sections import consolidated_through, current_edition
 
 _REF = re.compile(r"(?:L([1-9]\d{0,3}):)?([1-9]\d{0,17})-([1-9]\d{0,17})(?:#([1-9]\d{0,8}))?")
 
@@ -75,6 +75,18 @@ def _starting_last(edition: Edition, level: int, seq: int) -> Subquery:
     """The anchor that starts last at or before `seq`, one step into the index; no other of its level can hold `seq`."""
     ground = Anchor.objects.filter(edition=edition, level=level, from_seq__lte=seq)
     return Subquery(ground.order_by("-from_seq").values("pk")[:1])
+
+
+def edition_of(log: Log, number: int | None = None) -> Edition:
+    """Return the edition of this number, else the one in force. One that was never in force is UnknownEdition."""
+    if number is None:
+        return current_edition(log)
+    read = log.editions.exclude(state=EditionState.BUILDING)
+    found = read.filter(number=number).select_related("log").first()
+    if found is None:
+        there = ", ".join(str(one) for one in read.order_by("number").values_list("number", flat=True))
+        raise UnknownEdition(f"There is no edition {number} of this log; there are {there or 'none yet'}.")
+    return found
 
 
 class Anchors:
