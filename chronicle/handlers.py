@@ -11,8 +11,10 @@ from typing import Any
 
 from django.utils import timezone
 
-from chronicle import fold, jobs, uploads
-from chronicle.errors import LeaseLost, LogNotFound
+from chronicle import asking, fold, jobs, uploads
+from chronicle import reconsolidate as redrawing
+from chronicle.divergence import named
+from chronicle.errors import ChronicleError, ChronicleFork, LeaseLost, LogNotFound, Superseded
 from chronicle.importers.protocol import Refused
 from chronicle.ingest import FileReport, Found, found, ingest_file, totals
 from chronicle.jobs import Held
@@ -26,6 +28,9 @@ REFUSALS_KEPT = 50
 def install() -> None:
     """Name the kinds; called once, when the application is ready."""
     jobs.HANDLERS.update(canary=canary, consolidate=consolidate, ingest=uploads.ingest, ingest_path=ingest_path)
+    jobs.HANDLERS.update({asking.RECONSOLIDATE: reconsolidate})
+    # Who accepted a divergence accepted one draw: what came of it is told, and asked for again by a person.
+    jobs.FINAL_FOR[asking.RECONSOLIDATE] = (ChronicleError, TypeError)
 
 
 def canary(_: Held) -> Mapping[str, Any]:
@@ -45,6 +50,33 @@ def consolidate(held: Held) -> Mapping[str, Any]:
         raise
     held.spent(tokens_in=done.tokens_in, tokens_out=done.tokens_out, wasted_tokens=done.wasted_tokens)
     return {"sections": done.sections, "rollups": done.rollups, "failed": done.failed, "through": done.through}
+
+
+def reconsolidate(held: Held) -> Mapping[str, Any]:
+    """Draw the next generation of a section, as a person accepted; done once, however often it is run."""
+    log = Log.objects.filter(public_id=held.target).first()
+    if log is None:
+        raise LogNotFound
+    args = held.args
+    try:
+        made = redrawing.reconsolidate(
+            log,
+            args["section"],
+            accepted=True,
+            by=held.made_by,
+            reason=args["reason"],
+            summariser=args["summariser"],
+            prompt=args["prompt"],
+            fence=held.fence,
+        )
+    except (ChronicleFork, Superseded) as refused:
+        held.spent(wasted_tokens=refused.details.get("wasted_tokens", 0))
+        earlier = asking.drawn_by(log, held) if isinstance(refused, ChronicleFork) and held.attempt > 1 else None
+        if earlier is None:
+            raise
+        made = earlier
+    held.spent(tokens_in=made.tokens_in or 0, tokens_out=made.tokens_out or 0)
+    return {"section": named(made), "supersedes": args["section"]}
 
 
 def ingest_path(held: Held) -> Mapping[str, Any]:

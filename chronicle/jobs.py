@@ -35,6 +35,7 @@ KEPT_DONE = timedelta(days=30)
 OPEN = (JobState.QUEUED, JobState.RUNNING, JobState.PARKED)
 # Trying again cannot help these: the job fails at once and frees its key.
 FINAL = (BrokenFile, LogNotFound, UnknownFormat)
+FINAL_FOR: dict[str, tuple[type[Exception], ...]] = {}  # more of them by kind, filled with HANDLERS
 
 
 def wait_after(attempts: int) -> timedelta:
@@ -221,7 +222,7 @@ def _work(held: Held) -> None:
 def _failed(held: Held, error: BaseException) -> None:
     logger.error("job %s: %s\n%s", held.job_id, _sentence(error), "".join(traceback.format_tb(error.__traceback__)))
     attempts = Job.objects.values_list("attempts", flat=True).get(pk=held.job_id)
-    if isinstance(error, FINAL):
+    if isinstance(error, (*FINAL, *FINAL_FOR.get(held.kind, ()))):
         state = JobState.FAILED
     else:
         state = JobState.PARKED if attempts >= MAX_ATTEMPTS else JobState.QUEUED

@@ -21,7 +21,7 @@ from chronicle.models import Job, JobState, Log
 TICK = "chronicle.tasks.tick"
 WORK = "chronicle.tasks.work"
 # Seconds a job of this kind may take; the lease is renewed meanwhile, so a dead worker is noticed long before.
-LIMITS = {"ingest": 6 * 3600, "ingest_path": 6 * 3600, "consolidate": 3600}
+LIMITS = {"ingest": 6 * 3600, "ingest_path": 6 * 3600, "consolidate": 3600, "reconsolidate": 3600}
 LIMIT = 600
 BRINGS_EVENTS = {"ingest", "ingest_path"}
 KICKED_AT_MOST = 50

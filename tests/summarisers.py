@@ -112,3 +112,34 @@ class _Pinned:
         if not words:
             raise SummaryFailed("The script gave no words.")
         return Draft(words, words, model="scripted-1", tokens_in=100, tokens_out=20)
+
+
+class Pinned:
+    """Asks a model that never says the same twice, through a resolver; `meanwhile` is called while it draws."""
+
+    def __init__(self, name: str = "pinned", meanwhile: Callable[[], None] = lambda: None) -> None:
+        self.name = name
+        self.meanwhile = meanwhile
+        self.draws = 0
+        self._resolver: Resolver | None = None
+
+    def pinned(self, resolver: Resolver) -> "Pinned":
+        self._resolver = resolver
+        return self
+
+    def section(self, span: Span) -> Draft:
+        return self._draft([said.content for said in span.said])
+
+    def rollup(self, children: Sequence[Child]) -> Draft:
+        return self._draft([child.prose for child in children])
+
+    def _draft(self, request: list[str]) -> Draft:
+        assert self._resolver is not None
+        key = pin_key(self.name, request)
+        words = self._resolver.resolve(key, self.name, self._ask)
+        return Draft(words, words, model=self.name, tokens_in=20, tokens_out=4)
+
+    def _ask(self) -> str:
+        self.draws += 1
+        self.meanwhile()
+        return f"Draw {self.draws} of {self.name}"
