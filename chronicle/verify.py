@@ -27,10 +27,10 @@ def verify_log(log: Log) -> Verdict:
         )
     )
     slots = [_slot(log.public_id, anchor) for anchor in anchors]
-    return verify(Head(log.public_id, log.last_seq, log.head), _events(log), slots)
+    return verify(Head(log.public_id, log.last_seq, log.head), sourced(log), slots)
 
 
-def _events(log: Log) -> Iterator[Sourced]:
+def sourced(log: Log) -> Iterator[Sourced]:
     """Yield the events up to the head that was read, a page at a time by seq."""
     seq = 0
     while True:

@@ -1,10 +1,12 @@
-"""`verify [LOG]… [--all]`: proves logs against themselves and names the first thing that does not fit."""
+"""`verify [LOG]… [--all] [--bundle FILE]`: proves logs, here or in a file, and names what does not fit."""
 
 import sys
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from chronicle import carry
 from chronicle.errors import LogNotFound
 from chronicle.management.answering import REFUSED, WRONG_USE, AnsweringCommand
 from chronicle.management.terminal import plain
@@ -20,8 +22,14 @@ class Command(AnsweringCommand):
         super().add_arguments(parser)
         parser.add_argument("log", nargs="*", help="ids of logs")
         parser.add_argument("--all", action="store_true", help="every log")
+        parser.add_argument(
+            "--bundle", type=Path, metavar="FILE", help="the logs of an exported file, no database asked"
+        )
 
     def handle(self, *_: Any, **options: Any) -> None:
+        if options["bundle"] is not None:
+            self._bundle(options)
+            return
         logs = self._logs(options["log"], everything=options["all"])
         found = [(log, verify_log(log)) for log in logs]
         if options["json"]:
@@ -32,6 +40,23 @@ class Command(AnsweringCommand):
             sound = sum(verdict.status is Status.OK for _, verdict in found)
             self.stdout.write(f"{sound} of {len(found)} logs checked are OK, of {Log.objects.count()} logs here.")
         if any(verdict.status is not Status.OK for _, verdict in found):
+            sys.exit(REFUSED)
+
+    def _bundle(self, options: dict[str, Any]) -> None:
+        if options["log"] or options["all"]:
+            raise CommandError("Name logs, or --all, or --bundle.", returncode=WRONG_USE)
+        report = carry.check(options["bundle"])
+        why = str(report.refused or "")
+        if options["json"]:
+            file = {"file": report.path, "status": str(report.status), "sha256": report.sha256, "why": why}
+            self.answer({"logs": [log.as_json() for log in report.logs], "bundle": file})
+        else:
+            for log in report.logs:
+                line = f"{plain(log.log)}: {log.status} to seq {log.seq}, against {carry.AGAINST}"
+                self.stdout.write(f"{line}; {plain(log.why)}" if log.why else line)
+            said = f"{plain(report.path)}: {report.status}"
+            self.stdout.write(f"{said}; {plain(why)}" if why else f"{said}, {len(report.logs)} logs, {report.sha256}")
+        if report.refused is not None:
             sys.exit(REFUSED)
 
     def _logs(self, ids: list[str], *, everything: bool) -> list[Log]:

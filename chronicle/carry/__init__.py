@@ -1,0 +1,9 @@
+"""Carry: logs with all that stands over them in one file, and back, on any database, byte for byte.
+
+`export` writes, `check` proves a file against itself, `load` proves it, compares it with what is here, and writes.
+"""
+
+from chronicle.carry.check import AGAINST, CarryReport, LogReport, check
+from chronicle.carry.export import Exported, export
+
+__all__ = ["AGAINST", "CarryReport", "Exported", "LogReport", "check", "export"]
