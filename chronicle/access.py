@@ -5,10 +5,12 @@ of theirs; a log that is not theirs and one that does not exist raise the same L
 """
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, Value
+from django.db.models.functions import StrIndex
 
+from chronicle import canonical
 from chronicle.errors import LogNotFound
-from chronicle.models import Grant, Log
+from chronicle.models import Event, Grant, Log
 
 
 def granted_owners(user: User) -> QuerySet[Grant, str]:
@@ -32,3 +34,14 @@ def log_for(user: AbstractBaseUser | AnonymousUser, public_id: str) -> Log:
     if found is None:
         raise LogNotFound
     return found
+
+
+def events_for(events: QuerySet[Event], reader: str | None) -> QuerySet[Event]:
+    """Return the events that a reader may see: public ones and those that name the reader; None sees all.
+
+    An audience is kept as a JSON list, in which a whole name is found with its quotes; case counts.
+    """
+    if reader is None:
+        return events
+    named = StrIndex("audience", Value(canonical.dump(reader)))
+    return events.annotate(named=named).filter(Q(audience="") | Q(named__gt=0))

@@ -1,23 +1,28 @@
 """What a reader is given at a seq: whole sections up to it, then the log's own events.
 
 Guarantees: sections and tail cover every event from 1 to upto_seq exactly once, also when upto_seq
-lies inside a section; the tail is never chronicle text; if the chronicle is behind, the tail is longer.
-The assembled text under a budget, with its receipt, is not here yet.
+lies inside a section; the tail is never chronicle text; if the chronicle is behind, the tail is longer. What a
+budget or the reader's filter leaves out is counted in the text. All of it depends on what is stored alone:
+"now" is the time of the event at upto_seq, so the same question has the same answer, byte for byte.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
 from django.db.models import Q
-from django.utils import timezone
 
-from chronicle import policies
+from chronicle import fitting, policies, rendering
 from chronicle.cover import Entry
 from chronicle.envelope import StoredEvent
+from chronicle.errors import InvalidFilter
 from chronicle.log import read
-from chronicle.models import Anchor, Edition, Event
+from chronicle.material import Cut, Given, Material, Written
+from chronicle.models import Anchor, Edition, Event, Policy
 from chronicle.reading import Anchors, Prose, ProseView
+from chronicle.rollups import stale_rollups
+from chronicle.sections import current_sections
+from chronicle.tokens import Counter, estimate
 from chronicle.view import View, view
 
 
@@ -55,22 +60,86 @@ class Brief:
         """Return the cover at `upto_seq`, its entries labelled recent or older, and which oldest seqs are not shown.
 
         A rollup that reaches past `upto_seq` gives way to its children; recent is what holds an event of
-        the policy's recent window, by coverage, whenever its section was made.
+        the policy's recent window before the event at `upto_seq`, by coverage, whenever its section was made.
         """
         log = self._edition.log
         upto = log.last_seq if upto_seq is None else upto_seq
-        row = policies.at(policies.rows(log), max(upto, 1))
-        since = timezone.now() - timedelta(hours=row.recent_window_hours)
-        lately = Event.objects.filter(log=log, at__gte=since, seq__lte=upto).order_by("seq")
-        return view(
-            self._cover(upto),
-            recent_from=lately.values_list("seq", flat=True).first() or upto + 1,
-            max_recent=row.max_recent,
-            max_older=row.max_older,
-        )
+        return view_of(self._edition, upto, policies.at(policies.rows(log), max(upto, 1)), self._cover(upto))
 
     def _cover(self, upto_seq: int) -> list[Entry]:
-        found = Anchor.objects.filter(
-            Q(rolled_up_into=None) | Q(rolled_up_into__to_seq__gt=upto_seq), edition=self._edition, to_seq__lte=upto_seq
-        )
+        found = Anchor.objects.filter(_stands_at(upto_seq), edition=self._edition, to_seq__lte=upto_seq)
         return [Entry(*row) for row in found.order_by("from_seq").values_list("level", "from_seq", "to_seq")]
+
+
+def _stands_at(upto_seq: int, anchor: str = "") -> Q:
+    """What is in the cover at a seq: rolled up by nothing, or by what reaches past it."""
+    return Q(**{f"{anchor}rolled_up_into": None}) | Q(**{f"{anchor}rolled_up_into__to_seq__gt": upto_seq})
+
+
+def view_of(edition: Edition, upto_seq: int, row: Policy, cover: Sequence[Entry]) -> View:
+    """Label a cover as a policy row says, as of the event at `upto_seq`."""
+    events = Event.objects.filter(log=edition.log, seq__lte=upto_seq)
+    now = events.order_by("-seq").values_list("at", flat=True).first()
+    lately = events.filter(at__gte=now - timedelta(hours=row.recent_window_hours)) if now else events
+    return view(
+        cover,
+        recent_from=lately.order_by("seq").values_list("seq", flat=True).first() or upto_seq + 1,
+        max_recent=row.max_recent,
+        max_older=row.max_older,
+    )
+
+
+def write(
+    edition: Edition,
+    *,
+    upto_seq: int | None = None,
+    budget: int | None = None,
+    reader: str | None = None,
+    count: Counter = estimate,
+) -> Written:
+    """Return the brief at a seq (the log's last by default) for a reader; None sees every event.
+
+    A `budget` bounds the whole text, tail included. Without one the policy's token_budget bounds header and cover,
+    and the tail is given whole. `count` is how tokens are counted. Raises InvalidFilter, InvalidPolicy.
+    """
+    upto = _upto(edition, upto_seq)
+    row = policies.at(policies.rows(edition.log), max(upto, 1))
+    given, cap = given_at(edition, upto, row)
+    material = Material(edition, upto, reader, given)
+    whole = budget is not None
+    state = _fitted(material, cap, row.token_budget if budget is None else budget, count, whole=whole)
+    cut = Cut(cap + state.dropped, state.lines, state.header, state.first, whole)
+    return material.written(cut, budget=row.token_budget if budget is None else budget, count=count)
+
+
+def given_at(edition: Edition, upto_seq: int, row: Policy) -> tuple[list[Given], int]:
+    """Return the cover at a seq, labelled and marked, and how many of its oldest are over the policy's bound."""
+    found = current_sections(edition).filter(_stands_at(upto_seq, "anchor__"), anchor__to_seq__lte=upto_seq)
+    sections, stale = list(found.order_by("anchor__from_seq")), stale_rollups(edition)
+    cover = [Entry(one.anchor.level, one.anchor.from_seq, one.anchor.to_seq) for one in sections]
+    seen = view_of(edition, upto_seq, row, cover)
+    older = len(sections) - len(seen.recent)
+    given = [Given(one, place >= older, one.pk in stale) for place, one in enumerate(sections)]
+    return given, older - len(seen.older)
+
+
+def _fitted(material: Material, cap: int, budget: int, count: Counter, *, whole: bool) -> fitting.State:
+    entries = material.entries[cap:]
+    costs = [fitting.Piece(count(rendering.line(one)), count(rendering.full(one))) for one in entries]
+    tail = material.tail_costs(count) if whole else fitting.Tail()
+
+    def headings(state: fitting.State) -> int:
+        cut = Cut(cap + state.dropped, state.lines, state.header, state.first, whole)
+        labels = sum(count(label) for label in rendering.labels(entries[state.dropped :]))
+        over_tail = count(material.heading(cut)) if whole else 0
+        return count(material.header(cut)) + labels + over_tail
+
+    return fitting.fit(costs, tail, headings, forms=rendering.FORMS, budget=budget)
+
+
+def _upto(edition: Edition, upto_seq: int | None) -> int:
+    edition.log.refresh_from_db()
+    last = edition.log.last_seq
+    if upto_seq is not None and not 1 <= upto_seq <= last:
+        raise InvalidFilter(f"This log has the seqs 1 to {last}; {upto_seq} is none of them.", field="upto")
+    return last if upto_seq is None else upto_seq

@@ -170,6 +170,12 @@ class CarryRefused(ChronicleError):
     name = "carry_refused"
 
 
+class ReceiptUnreadable(ChronicleError):
+    """A receipt's text cannot be made again by this version; what it cites and its digest stand."""
+
+    name = "receipt_unreadable"
+
+
 class InvalidPolicy(ChronicleError):
     """A policy value is outside its range; the message names the range."""
 

@@ -1,0 +1,197 @@
+"""Receipts: what an agent was given to read, kept, and made again byte for byte.
+
+Guarantees: a receipt is written under the log's lock, numbered 1, 2, 3 … per log, with the sha256 of the exact
+text and of the receipt itself; `text_of` makes the text anew from what the receipt cites, by the renderer's version
+it names; nothing that happens later (another generation, a rollup, a policy, a rebuild) changes it.
+Refuses: a receipt whose text cannot be made by this version (ReceiptUnreadable).
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from django.db import transaction
+from django.db.models import Max, QuerySet
+from django.utils import timezone
+
+from chronicle import brief, canonical, rendering
+from chronicle.errors import ReceiptUnreadable
+from chronicle.log import locked
+from chronicle.material import Cut, Given, Material, Written
+from chronicle.models import Edition, Form, Log, Receipt, ReceiptPart, Section, What
+from chronicle.seal import moment
+from chronicle.sections import current_edition
+from chronicle.tokens import Counter, estimate
+
+logger = logging.getLogger(__name__)
+
+TAG = "anagrapheus/receipt/1"
+
+
+class Part(NamedTuple):
+    """One section as it is cited by a receipt."""
+
+    section: Section
+    form: str
+    recent: bool = False
+    stale: bool = False
+
+
+class Reading(NamedTuple):
+    """A text that was given, and its receipt."""
+
+    text: str
+    receipt: Receipt
+    written: Written
+
+
+def read_brief(
+    log: Log,
+    *,
+    by: str,
+    capability: str,
+    upto_seq: int | None = None,
+    budget: int | None = None,
+    reader: str | None = None,
+    edition: Edition | None = None,
+    count: Counter = estimate,
+) -> Reading:
+    """Write the brief and leave its receipt. `reader` filters (None sees all), `by` is who is named in the receipt.
+
+    Raises InvalidFilter, InvalidPolicy.
+    """
+    edition = edition or current_edition(log)
+    written = brief.write(edition, upto_seq=upto_seq, budget=budget, reader=reader, count=count)
+    parts = [Part(one.section, form, one.recent, one.stale) for one, form in written.parts]
+    receipt = leave(
+        written.edition,
+        What.BRIEF,
+        written.text,
+        parts=parts,
+        by=by,
+        capability=capability,
+        reader=reader,
+        upto_seq=written.upto_seq,
+        events=(written.tail_from, written.upto_seq) if written.tail_from <= written.upto_seq else None,
+        budget=written.budget,
+        tokens=written.tokens,
+        how={"header": written.cut.header, "first": written.cut.first, "whole": written.cut.whole},
+    )
+    return Reading(written.text, receipt, written)
+
+
+def leave(
+    edition: Edition,
+    what: str,
+    text: str,
+    *,
+    by: str,
+    capability: str,
+    reader: str | None,
+    upto_seq: int,
+    parts: Sequence[Part] = (),
+    events: tuple[int, int] | None = None,
+    budget: int | None = None,
+    tokens: int | None = None,
+    how: dict[str, Any] | None = None,
+) -> Receipt:
+    """Write a receipt for a text. `events` is the range of events given; `how` is what else decided the text."""
+    filters = canonical.dump({"reader": reader, **(how or {})})
+    with transaction.atomic():
+        log = locked(edition.log_id)
+        last = Receipt.objects.filter(log=log).aggregate(last=Max("number"))["last"] or 0
+        receipt = Receipt(
+            log=log,
+            number=last + 1,
+            what=what,
+            edition=edition,
+            reader=by,
+            capability=capability,
+            at=timezone.now(),
+            upto_seq=upto_seq,
+            tail_from=events[0] if events else None,
+            tail_to=events[1] if events else None,
+            filters=filters,
+            budget=budget,
+            renderer=rendering.VERSION,
+            token_estimate=estimate(text) if tokens is None else tokens,
+            size=len(text.encode()),
+            text_digest=canonical.sha256(text.encode()),
+        )
+        receipt.digest = digest_of(receipt, parts)
+        receipt.save()
+        ReceiptPart.objects.bulk_create(
+            ReceiptPart(
+                receipt=receipt,
+                position=place,
+                section=part.section,
+                form=part.form,
+                recent=part.recent,
+                stale=part.stale,
+            )
+            for place, part in enumerate(parts)
+        )
+    logger.info("log %s: receipt %s of a %s up to %s", log.pk, receipt.number, what, upto_seq)
+    return receipt
+
+
+def digest_of(receipt: Receipt, parts: Sequence[Part]) -> str:
+    """Return the digest a receipt carries: over everything it says, its parts by their sections' digests."""
+    return canonical.digest(
+        TAG,
+        receipt.log.public_id,
+        str(receipt.number),
+        receipt.what,
+        str(receipt.edition.number if receipt.edition else ""),
+        receipt.reader,
+        receipt.capability,
+        moment(receipt.at),
+        canonical.dump([receipt.upto_seq, receipt.tail_from, receipt.tail_to, receipt.budget, receipt.renderer]),
+        receipt.filters,
+        canonical.dump([receipt.token_estimate, receipt.size]),
+        receipt.text_digest,
+        canonical.dump([[part.section.digest, part.form, part.recent, part.stale] for part in parts]),
+    )
+
+
+def parts_of(receipt: Receipt) -> list[Part]:
+    """Return what a receipt cites, in order, each section with its anchor and what has superseded it."""
+    rows = receipt.parts.select_related("section__anchor").order_by("position")
+    return [Part(row.section, row.form, row.recent, row.stale) for row in rows]
+
+
+def text_of(receipt: Receipt) -> str:
+    """Make the text of a receipt again, from what it cites. Raises ReceiptUnreadable."""
+    return RENDERERS_OF.get(receipt.what, _unreadable)(receipt, canonical.parse(receipt.filters or "{}"))
+
+
+def stands(receipt: Receipt) -> bool:
+    """True when the text made again has the digest that the receipt keeps, and the receipt its own."""
+    again = canonical.sha256(text_of(receipt).encode()) == receipt.text_digest
+    return again and digest_of(receipt, parts_of(receipt)) == receipt.digest
+
+
+def readers_of(section: Section) -> QuerySet[ReceiptPart]:
+    """Return where a generation was read, oldest first."""
+    return section.read_in.select_related("receipt").order_by("receipt__number")
+
+
+def _brief_again(receipt: Receipt, how: dict[str, Any]) -> str:
+    if receipt.renderer != rendering.VERSION or receipt.edition is None:
+        return _unreadable(receipt, how)
+    parts = parts_of(receipt)
+    given = [Given(part.section, part.recent, part.stale) for part in parts]
+    forms = [part.form for part in parts]
+    cut = Cut(forms.count(Form.DROPPED), forms.count(Form.TITLE), how["header"], how["first"], how["whole"])
+    material = Material(receipt.edition, receipt.upto_seq, how["reader"], given)
+    return material.written(cut, budget=receipt.budget or 0, count=estimate).text
+
+
+def _unreadable(receipt: Receipt, how: dict[str, Any]) -> str:
+    raise ReceiptUnreadable(
+        f"Receipt {receipt.number} is of a {receipt.what}, written by renderer {receipt.renderer}; this version cannot"
+        " write it again. Its digest stands."
+    )
+
+
+RENDERERS_OF = {str(What.BRIEF): _brief_again}
