@@ -154,6 +154,12 @@ WORKER_SILENCE = float(os.environ.get("WORKER_SILENCE") or 180)
 QUEUE_AGE = float(os.environ.get("QUEUE_AGE") or 900)
 
 SUMMARISER = os.environ.get("SUMMARISER", "outline")
+MODEL = os.environ.get("MODEL", "")
+MODEL_INPUT_TOKENS = int(os.environ.get("MODEL_INPUT_TOKENS") or 24_000)
+MODEL_OUTPUT_TOKENS = int(os.environ.get("MODEL_OUTPUT_TOKENS") or 1500)
+MODEL_TEMPERATURE = os.environ.get("MODEL_TEMPERATURE", "")
+MODEL_TIMEOUT = float(os.environ.get("MODEL_TIMEOUT") or 120)
+MODEL_RETRIES = int(os.environ.get("MODEL_RETRIES") or 3)
 INGEST_ROOT = Path(os.environ.get("INGEST_ROOT") or DATA_DIR / "uploads")
 MAX_UPLOAD = int(os.environ.get("MAX_UPLOAD") or 512 * 1024**2)
 

@@ -1,7 +1,8 @@
 """What must be right before the site starts.
 
 Guarantees: a sample key stops every command while DEBUG is off; the checks of the database (triggers in
-place, a SQLite without the WAL-reset bug) run with `up`, `migrate` and `check --database default`.
+place, a SQLite without the WAL-reset bug) run with `up`, `migrate` and `check --database default`; a summariser
+that could draw nothing is warned of.
 """
 
 import sqlite3
@@ -15,6 +16,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from chronicle.errors import CannotStart, InvalidPolicy
+
 SAMPLE_KEYS = ("django-insecure-", "changeme", "change-me", "change_me", "example", "sample", "insecure", "your-")
 SAFE_SQLITE = (3, 51, 3)
 
@@ -23,6 +26,7 @@ def install() -> None:
     """Register the checks; called once, when the application is ready."""
     register(sample_key, Tags.security)
     register(database, Tags.database)
+    register(summariser)
 
 
 def sample_key(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
@@ -42,6 +46,18 @@ def database(
         connection = connections[alias]
         found += [*_triggers(connection), *_sqlite(connection)]
     return found
+
+
+def summariser(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
+    """Say beforehand what every draw would say: the summariser is unknown, or it has no model to ask."""
+    from chronicle import conf, summarisers  # late, as below
+
+    try:
+        summarisers.summariser_named(settings.SUMMARISER, model=conf.model(), settings=conf.model_settings())
+    except (InvalidPolicy, CannotStart) as error:
+        hint = "docs/operations.md lists the settings; SUMMARISER=outline needs no other."
+        return [Warning(str(error), hint=hint, id="chronicle.W003")]
+    return []
 
 
 def refuse_unsafe_start() -> None:

@@ -11,6 +11,8 @@ import dj_database_url
 from dj_database_url import DBConfig
 
 from chronicle.errors import CannotStart
+from chronicle.summarisers.model import Settings
+from chronicle.summarisers.requests import Generation
 
 
 def kept_secret(path: Path) -> str:
@@ -78,6 +80,65 @@ def queue_age() -> timedelta:
 def max_upload() -> int:
     """MAX_UPLOAD, bytes (512 MiB): how much one upload may hold, all its files together."""
     return int(_number("MAX_UPLOAD"))
+
+
+def model() -> str:
+    """MODEL, `provider:name` (none): the model that `model` asks where a policy names none."""
+    return _text("MODEL")
+
+
+def model_input_tokens() -> int:
+    """MODEL_INPUT_TOKENS (24000, at least 1000): what one request may hold, estimated; what is longer is parted."""
+    return _between("MODEL_INPUT_TOKENS", 1000, 10_000_000)
+
+
+def model_output_tokens() -> int:
+    """MODEL_OUTPUT_TOKENS (1500, from 16 to 100000): what one answer may hold; one that is cut off is not used."""
+    return _between("MODEL_OUTPUT_TOKENS", 16, 100_000)
+
+
+def model_temperature() -> float | None:
+    """MODEL_TEMPERATURE, 0 to 2 (the provider's own): how freely a model chooses its words."""
+    given = _text("MODEL_TEMPERATURE")
+    if not given:
+        return None
+    with contextlib.suppress(ValueError):
+        if 0 <= (number := float(given)) <= 2:
+            return number
+    raise CannotStart("MODEL_TEMPERATURE is a number from 0 to 2, or empty for the provider's own.")
+
+
+def model_timeout() -> float:
+    """MODEL_TIMEOUT, seconds (120, at most 540): how long one call may take, all its tries together."""
+    return float(_between("MODEL_TIMEOUT", 1, 540))
+
+
+def model_retries() -> int:
+    """MODEL_RETRIES (3, at most 10): how often a call that failed is tried again, with growing waits."""
+    return _between("MODEL_RETRIES", 0, 10)
+
+
+def model_settings() -> Settings:
+    """How a model is asked, by all of these. Raises CannotStart for a value outside its range."""
+    generation = Generation(output_tokens=model_output_tokens(), temperature=model_temperature())
+    return Settings(
+        generation=generation,
+        input_tokens=model_input_tokens(),
+        timeout=model_timeout(),
+        retries=model_retries(),
+    )
+
+
+def _between(name: str, low: int, high: int) -> int:
+    if not low <= (number := _number(name)) <= high:
+        raise CannotStart(f"{name} is a number from {low} to {high}, not {number:g}.")
+    return int(number)
+
+
+def _text(name: str) -> str:
+    from django.conf import settings  # late, as below
+
+    return str(getattr(settings, name)).strip()
 
 
 def _number(name: str) -> float:

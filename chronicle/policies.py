@@ -2,7 +2,8 @@
 
 Guarantees: every log has rows of its own from its first consolidation on, so a later change of the
 site's default moves no anchor of it; a new row holds only for events that no section covers yet.
-Refuses: values outside their ranges, with the range named; nothing is silently corrected.
+Refuses: values outside their ranges, with the range named, a summariser or prompt that is not here, with
+what there is; nothing is silently corrected.
 """
 
 from typing import Any
@@ -11,12 +12,13 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from chronicle import conf, prompts
 from chronicle.cover import RollupPolicy
 from chronicle.errors import InvalidPolicy
 from chronicle.log import locked
 from chronicle.models import Log, Policy
 from chronicle.sections import consolidated_through, current_edition
-from chronicle.summarisers import summariser_named
+from chronicle.summarisers import check_name, summariser_named
 from chronicle.summarisers.protocol import Summariser
 from chronicle.units import UnitPolicy
 
@@ -48,6 +50,17 @@ def check(values: dict[str, Any]) -> None:
     if batch and threshold and threshold < batch:
         raise InvalidPolicy(f"rollup_threshold is from rollup_batch ({batch}) to 200, not {threshold}.")
     _check_boundary(values.get("boundary", []))
+    _check_words(values)
+
+
+def _check_words(values: dict[str, Any]) -> None:
+    """The summariser is one that is here, its model is named somewhere, its prompt is a row."""
+    if summariser := values.get("summariser"):
+        check_name(str(summariser))
+    if summariser == "model" and "model" in values and not (values["model"] or conf.model()):
+        raise InvalidPolicy("summariser 'model' needs a model here, as MODEL names none.", field="model")
+    if prompt := values.get("prompt"):
+        prompts.named(str(prompt))
 
 
 def _check_boundary(boundary: Any) -> None:
@@ -124,7 +137,11 @@ def for_rollups(row: Policy) -> RollupPolicy:
 
 def summariser_for(row: Policy) -> Summariser:
     """Return the summariser that draws under a row, with the model and prompts it names. Raises InvalidPolicy."""
-    return summariser_named(summariser_name(row))
+    name = summariser_name(row)
+    if name != "model":
+        return summariser_named(name)
+    model, texts = row.model or conf.model(), prompts.named(row.prompt)
+    return summariser_named(name, model=model, prompts=texts, settings=conf.model_settings())
 
 
 def summariser_name(row: Policy) -> str:

@@ -93,10 +93,11 @@ def test_a_summariser_is_found_by_its_name() -> None:
     assert summariser_named("outline").name == "outline"
 
 
-def test_the_model_summariser_says_that_it_is_not_here_yet() -> None:
-    with pytest.raises(InvalidPolicy, match="not in this version yet; use outline"):
-        summariser_named("model")
-    with pytest.raises(InvalidPolicy, match="'oracle' is none of outline"):
+def test_the_model_summariser_needs_a_model_and_says_so() -> None:
+    assert summariser_named("model", model="openai:x").name == "model"
+    with pytest.raises(InvalidPolicy, match="set MODEL=provider:name"):
+        summariser_named("model", model=" ")
+    with pytest.raises(InvalidPolicy, match="'oracle' is none of outline, model"):
         summariser_named("oracle")
 
 

@@ -9,7 +9,7 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from chronicle import audit, fold, policies
+from chronicle import audit, fold, policies, prompts
 from chronicle.admin.looking import LookOnly, ModelForm, superuser, text
 from chronicle.errors import ChronicleError, InvalidPolicy
 from chronicle.models import (
@@ -25,6 +25,9 @@ from chronicle.models import (
     SectionPin,
     UnitFailure,
 )
+from chronicle.summarisers.model import BUILT_IN
+
+OPTIONAL = {"log", "interval_tokens", "summariser", "model", "prompt"}
 
 
 class PolicyForm(ModelForm):
@@ -38,11 +41,20 @@ class PolicyForm(ModelForm):
     class Meta:
         model = Policy
         fields = ("log", "from_seq", *policies.VALUES)
-        help_texts = {"log": "Empty: the default of the site, for logs that have not been consolidated yet."}
+        help_texts = {
+            "log": "Empty: the default of the site, for logs that have not been consolidated yet.",
+            "summariser": "outline or model. Empty: the site's own, SUMMARISER.",
+            "model": "provider:name, for the summariser model. Empty: the site's own, MODEL.",
+            "prompt": "name/version of a prompt, for the summariser model. Empty: the built-in texts.",
+            "story_so_far": "How many sections before it a summariser is given as context. 0: a section depends on"
+            " its range alone.",
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for name in {"log", "interval_tokens", "summariser"} & set(self.fields):  # a row looked at has no fields
+        for name in {"log", "interval_tokens", "summariser", "model", "prompt"} & set(
+            self.fields
+        ):  # a row looked at has no fields
             self.fields[name].required = False
 
     def clean_boundary(self) -> Any:
@@ -142,10 +154,59 @@ class SectionAdmin(LookOnly):
     list_select_related = ("anchor__edition__log",)
 
 
+class PromptForm(ModelForm):
+    """The next version of a name. Blank around a text is kept: its digest is over the text as it stands."""
+
+    class Meta:
+        model = Prompt
+        fields = ("name", "section", "rollup")
+        help_texts = {
+            "name": "A policy names a prompt as name/version; this will be the next version of the name.",
+            "section": "What a model is asked with for a section.",
+            "rollup": "What a model is asked with for a rollup, which reads sections.",
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, words in zip(("section", "rollup"), BUILT_IN, strict=True):
+            if name in self.fields:  # a row looked at has none
+                self.fields[name].initial = words
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or self.cleaned_data
+        for name in ("section", "rollup"):
+            given[name] = given.get(name, "").replace("\r\n", "\n")  # a browser's line ends, not the writer's
+        if not self.errors:
+            try:
+                prompts.check(given["name"], given["section"], given["rollup"])
+            except InvalidPolicy as error:
+                raise forms.ValidationError({str(error.details["field"]): str(error)}) from error
+        return given
+
+
 @admin.register(Prompt)
 class PromptAdmin(LookOnly):
-    list_display = ("label", "made_by", "made_at")
+    """Versions may be added by a superuser; none is ever changed."""
+
+    form = PromptForm
+    list_display = ("label", text("made_by"), "made_at")
+    search_fields = ("name", "=section_digest", "=rollup_digest")
     ordering = ("-pk",)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return superuser(request.user)
+
+    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
+        return super().get_fields(request, obj) if obj else PromptForm.Meta.fields
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
+        return super().get_readonly_fields(request, obj) if obj else ()
+
+    def save_model(self, request: HttpRequest, obj: Prompt, form: Any, change: bool) -> None:
+        who, given = request.user.get_username(), form.cleaned_data
+        made = prompts.add(given["name"], given["section"], given["rollup"], who)
+        obj.__dict__.update(made.__dict__)
+        audit.record(who, "prompt.made", made.label, section=made.section_digest, rollup=made.rollup_digest)
 
 
 @admin.register(SectionPin)

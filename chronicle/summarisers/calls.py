@@ -56,7 +56,7 @@ def calls_of(span: Span) -> list[Call]:
 
 
 def _tool_of(request: Said, response: Said | None) -> str:
-    payload = _object(request.payload)
+    payload = object_of(request.payload)
     for key in NAME_KEYS:
         if isinstance(name := payload.get(key), str) and name.strip():
             return name
@@ -65,7 +65,7 @@ def _tool_of(request: Said, response: Said | None) -> str:
 
 def states_error(response: Said) -> bool:
     """True where the payload says so; where it says neither, where the content begins with an error."""
-    payload = _object(response.payload)
+    payload = object_of(response.payload)
     if payload.get("is_error") is True or payload.get("isError") is True or payload.get("error"):
         return True
     if isinstance(status := payload.get("status"), str) and status.casefold() in FAILED:
@@ -75,7 +75,8 @@ def states_error(response: Said) -> bool:
     return _STATED.match(response.content) is not None
 
 
-def _object(payload: str) -> dict[str, Any]:
+def object_of(payload: str) -> dict[str, Any]:
+    """Return a payload's object, an empty one where it is none."""
     try:
         value = canonical.parse(payload) if payload else {}
     except InvalidPayload:
@@ -108,7 +109,7 @@ def _given_in_json(content: str, start: int, limit: int) -> Quote | None:
 
 
 def _given_in_payload(payload: str, limit: int) -> Quote | None:
-    value = _object(payload)
+    value = object_of(payload)
     arguments = next((value[key] for key in ARGUMENT_KEYS if value.get(key)), None)
     if isinstance(arguments, dict):
         for key in GIVEN_KEYS:
@@ -193,7 +194,7 @@ def _failed(failed: Sequence[Call], limit: int) -> str:
 def _error_words(response: Said, limit: int) -> Quote | None:
     if (quote := first_words(response.content, limit)) is not None:
         return quote
-    texts = _texts(_object(response.payload).get("error"))
+    texts = _texts(object_of(response.payload).get("error"))
     return first_words(max(texts, key=len), limit) if texts else None
 
 

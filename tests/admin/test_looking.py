@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 MODELS = sorted(apps.get_app_config("chronicle").get_models(), key=lambda model: model.__name__)
 LOOKED_AT = [model for model in MODELS if model is not Grant]
-ADDED = {"Policy"}
+ADDED = {"Policy", "Prompt"}
 
 
 def address(model: type[Model], page: str, *args: Any) -> str:

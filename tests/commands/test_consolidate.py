@@ -29,7 +29,7 @@ def answer(*arguments: str) -> dict[str, Any]:
 
 def broken(monkeypatch: pytest.MonkeyPatch, when: int) -> None:
     noting = Noting(fails=lambda call: call == when)
-    monkeypatch.setattr("chronicle.policies.summariser_named", lambda _: noting)
+    monkeypatch.setattr("chronicle.policies.summariser_named", lambda *_, **__: noting)
 
 
 @pytest.mark.promise("K37")
