@@ -19,11 +19,12 @@ OURS = [path for path in MODULES if ROOT / "tests" not in path.parents]
 # Rendered text that is safe by construction, each with the reason.
 MARKED_SAFE: dict[str, str] = {}
 
-# Who may write which rows; everyone else asks these. The benchmark fills tables of a database of its own.
+# Who may write which rows; everyone else asks these. The benchmark fills tables of a database of its own, and a
+# carry writes what it has proven by the same rules, in bulk and as it was recorded.
 DOORS = {
     "Event": ("chronicle/log/",),
-    "Anchor": ("chronicle/sections.py", "chronicle/bench/"),
-    "Section": ("chronicle/sections.py", "chronicle/bench/"),
+    "Anchor": ("chronicle/sections.py", "chronicle/bench/", "chronicle/carry/"),
+    "Section": ("chronicle/sections.py", "chronicle/bench/", "chronicle/carry/"),
 }
 WRITES = {"create", "bulk_create", "get_or_create", "update_or_create", "acreate", "abulk_create"}
 

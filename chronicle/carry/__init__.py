@@ -5,5 +5,6 @@
 
 from chronicle.carry.check import AGAINST, CarryReport, LogReport, check
 from chronicle.carry.export import Exported, export
+from chronicle.carry.load import Loaded, load
 
-__all__ = ["AGAINST", "CarryReport", "Exported", "LogReport", "check", "export"]
+__all__ = ["AGAINST", "CarryReport", "Exported", "Loaded", "LogReport", "check", "export", "load"]

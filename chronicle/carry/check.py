@@ -48,6 +48,7 @@ class CarryReport:
     logs: list[LogReport] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     sha256: str = ""
+    begun: list[tuple[int, shapes.Log]] = field(default_factory=list)
     refused: CarryRefused | None = None
 
     @property
@@ -78,6 +79,7 @@ def _check(reader: Reader, report: CarryReport) -> None:
         if isinstance(row, shapes.Log):
             _finish(report, place, proof, line, reader.before())
             place, proof = place + 1, _begun(reader, place + 1, line, row)
+            report.begun.append((line, row))
             report.logs[place].status = Status.BROKEN  # until its end is reached
         elif proof is None:
             refuse(line, f"a {shapes.kind_of(row)} stands before any log")

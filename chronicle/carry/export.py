@@ -53,7 +53,7 @@ def export(logs: Sequence[Log], path: Path) -> Exported:
         writer.end()
     there = _there([shot.log for shot in shots])
     there.update(prompt=writer.counts["prompt"], source=writer.counts["source"], attachment=attachments)
-    kinds = {kind: (writer.counts[kind], there[kind]) for kind in map(str, shapes.KINDS)}
+    kinds = {kind: (writer.counts[kind], there[kind]) for kind in shapes.KINDS}
     return Exported(tuple(shot.log.public_id for shot in shots), writer.size, writer.sha256, kinds)
 
 

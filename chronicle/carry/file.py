@@ -12,7 +12,7 @@ import os
 import secrets
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
@@ -69,13 +69,20 @@ class Reader:
         return self._before.hexdigest()
 
     def rows(self) -> Iterator[Line]:
-        """Yield the rows between the header and the last line. Raises CarryRefused."""
+        """Yield the rows between the header and the last line, each in its one form. Raises CarryRefused."""
+        yield from self._rows(self._row)
+
+    def proven_rows(self) -> Iterator[Line]:
+        """Yield the rows of a file that was proven; whoever reads asks `before` whether it is still the same file."""
+        yield from self._rows(lambda data: _decoded(shapes.decoder, data, self._number))
+
+    def _rows(self, decode: Callable[[bytes], Any]) -> Iterator[Line]:
         while True:
             self._before = self._hash.copy()
             data = self._line(shapes.LINE_CAP)
             if not data:
                 refuse(self._number + 1, "the file ends without its last line: it was cut off", cut=True)
-            row = self._row(data)
+            row = decode(data)
             if isinstance(row, shapes.End):
                 self._end = row
                 return

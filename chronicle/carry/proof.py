@@ -87,6 +87,8 @@ class LogProof:
         """Prove that nothing is missing; `line` is the one behind the log."""
         self.chain.end(line)
         self._end_edition(line)
+        if self._editions and not self.current:
+            refuse(line, f"log {self.row.id}: none of its editions is in force (state)")
 
     def _check_order(self, line: int, row: Any) -> None:
         before, kind = type(self._last), type(row)

@@ -157,17 +157,22 @@ def _attachments(named: set[str]) -> Iterator[shapes.Attachment]:
 def _anchors(shot: Snapshot, edition: Edition) -> Iterator[shapes.Anchor]:
     """Yield an edition's anchors by level and range; a stamp that came after the moment is none."""
     for row in _by_range(shot.upto(Anchor.objects.filter(edition=edition)).select_related("rolled_up_into")):
-        parent = row.rolled_up_into
-        stood = parent is not None and parent.pk <= shot.marks[Anchor]
-        yield shapes.Anchor(
-            level=row.level,
-            from_seq=row.from_seq,
-            to_seq=row.to_seq,
-            unit_seq=row.unit_seq,
-            kind=row.kind,  # type: ignore[arg-type]
-            event_count=row.event_count,
-            rolled_up_into=(parent.from_seq, parent.to_seq) if parent is not None and stood else None,
-        )
+        yield anchor_row(row, upto=shot.marks[Anchor])
+
+
+def anchor_row(row: Anchor, *, upto: int) -> shapes.Anchor:
+    """Return an anchor as a row; a rollup past the key `upto` was not there yet."""
+    parent = row.rolled_up_into
+    stood = parent is not None and parent.pk <= upto
+    return shapes.Anchor(
+        level=row.level,
+        from_seq=row.from_seq,
+        to_seq=row.to_seq,
+        unit_seq=row.unit_seq,
+        kind=row.kind,  # type: ignore[arg-type]
+        event_count=row.event_count,
+        rolled_up_into=(parent.from_seq, parent.to_seq) if parent is not None and stood else None,
+    )
 
 
 def _by_range(found: QuerySet[Anchor]) -> Iterator[Anchor]:

@@ -310,7 +310,7 @@ ORDER = (
     Finding,
     SignOff,
 )
-KINDS = (*(shape.__struct_config__.tag for shape in ORDER), "section_pin", "section_source", "receipt_part")
+KINDS = (*(str(shape.__struct_config__.tag) for shape in ORDER), "section_pin", "section_source", "receipt_part")
 
 decoder: msgspec.json.Decoder[Row] = msgspec.json.Decoder(Row)
 header_decoder = msgspec.json.Decoder(Header)
