@@ -45,3 +45,8 @@ def events_for(events: QuerySet[Event], reader: str | None) -> QuerySet[Event]:
         return events
     named = StrIndex("audience", Value(canonical.dump(reader)))
     return events.annotate(named=named).filter(Q(audience="") | Q(named__gt=0))
+
+
+def may_redraw(user: AbstractBaseUser | AnonymousUser) -> bool:
+    """True for who may have other prose written over what stands: staff with the permission to change sections."""
+    return isinstance(user, User) and user.is_staff and user.has_perm("chronicle.change_section")

@@ -24,6 +24,7 @@ from chronicle.web.converters import SectionId
 from chronicle.web.overview import Overview
 from chronicle.web.ranges import Slice, slice_of
 from chronicle.web.respond import respond
+from chronicle.web.stale import Stale, stale_of
 from chronicle.web.timeline import Span, Timeline, draw
 from chronicle.web.tree import Node, Opening, Tree, node_of, tree_of
 
@@ -80,6 +81,12 @@ class ChroniclePage:
         if edition is None or len(ids) != 1:
             raise UnknownSection("There is no such section.")
         return node_of(edition, ids[0], stale=self.overview.stale, marks=self.overview.marks)
+
+    @cached_property
+    def to_redo(self) -> list[Stale]:
+        """The stale rollups, each with the price of drawing it again, oldest first."""
+        edition = self.overview.edition
+        return stale_of(self.log, edition, self.overview.stale) if edition else []
 
     @property
     def folded(self) -> int:

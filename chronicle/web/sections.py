@@ -5,6 +5,7 @@ children it read, in the generation it read; beside a section its events, with N
 no section of the current edition, or a generation that is not there, is a 404.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +15,7 @@ from django.db.models import Count, Max, Q
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from chronicle.access import log_for
+from chronicle.access import log_for, may_redraw
 from chronicle.errors import InvalidFilter, UnknownSection
 from chronicle.models import Anchor, Edition, EditionState, Log, Section
 from chronicle.web.converters import SectionId
@@ -23,6 +24,7 @@ from chronicle.web.events import BIG
 from chronicle.web.overview import superseded_children
 from chronicle.web.ranges import Slice, slice_of
 from chronicle.web.respond import respond
+from chronicle.web.stale import Stale, stale_of
 
 
 class CutForm(forms.Form):
@@ -122,10 +124,24 @@ class SectionPage:
         return self.anchor.children.count()
 
     @cached_property
+    def all_stale(self) -> dict[int, Sequence[str]]:
+        return superseded_children(self.edition)
+
+    @property
     def stale(self) -> tuple[str, ...]:
-        if not self.anchor.level or not self.is_current:
-            return ()
-        return tuple(superseded_children(self.edition).get(self.anchor.pk, ()))
+        """The ids of the children that this rollup's current generation has not read."""
+        return tuple(self.all_stale.get(self.anchor.pk, ())) if self.anchor.level and self.is_current else ()
+
+    @cached_property
+    def to_redo(self) -> list[Stale]:
+        """This rollup and the one over it, where they are stale, with the price of drawing them again."""
+        wanted = {self.anchor.pk, self.anchor.rolled_up_into_id}
+        which = {pk: children for pk, children in self.all_stale.items() if pk in wanted}
+        return stale_of(self.log, self.edition, which)
+
+    @property
+    def stale_ids(self) -> set[int]:
+        return set(self.all_stale)
 
     def events(self, after: int | None, *, books: bool) -> Slice:
         return slice_of(self.log, self.anchor.from_seq, self.anchor.to_seq, after=after, books=books)
@@ -139,20 +155,26 @@ def section(request: HttpRequest, log_id: str, section_id: SectionId, number: in
         raise InvalidFilter("A page of events is cut after a seq: ?after=31.")
     here = reverse("generation" if number else "section", args=[log_id, section_id, *([number] if number else [])])
     context: dict[str, Any] = {"log": log, "page": page, "section": page.section, "anchor": page.anchor, "here": here}
+    context["may"] = may_redraw(request.user)
     if not page.children:
         context["slice"] = page.events(form.cleaned_data["after"], books=form.cleaned_data["bookkeeping"])
     return respond(request, "web/section.html", context, ("beside",))
 
 
-def _page(log: Log, section_id: SectionId, number: int | None) -> SectionPage:
+def anchor_of(log: Log, section_id: SectionId) -> Anchor:
+    """Return the anchor of this id in the edition in force. Raises UnknownSection."""
     level, from_seq, to_seq = section_id
-    edition = log.editions.filter(state=EditionState.CURRENT).first()
-    anchors = Anchor.objects.filter(edition=edition, level=level, from_seq=from_seq, to_seq=to_seq)
-    anchor = anchors.first() if edition else None
-    if edition is None or anchor is None:
+    found = Anchor.objects.filter(edition__log=log, edition__state=EditionState.CURRENT)
+    anchor = found.filter(level=level, from_seq=from_seq, to_seq=to_seq).select_related("edition").first()
+    if anchor is None:
         raise UnknownSection(f"There is no section {section_id}.")
+    return anchor
+
+
+def _page(log: Log, section_id: SectionId, number: int | None) -> SectionPage:
+    anchor = anchor_of(log, section_id)
     generations = anchor.sections.order_by("-generation")
     found = (generations.filter(generation=number) if number else generations).first()
     if found is None:
         raise UnknownSection(f"There is no generation {number} of {section_id}.")
-    return SectionPage(log, edition, anchor, found)
+    return SectionPage(log, anchor.edition, anchor, found)

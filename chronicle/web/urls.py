@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import URLPattern, URLResolver, include, path, register_converter
 
-from chronicle.web import chronicle, converters, event, events, logs, sections
+from chronicle.web import chronicle, compare, converters, event, events, logs, reconsolidate, sections
 
 register_converter(converters.LogIdConverter, "log")
 register_converter(converters.SectionIdConverter, "section")
@@ -19,6 +19,13 @@ _of_a_log: list[URLPattern | URLResolver] = [
     path("events/<seq:seq>/attachments/<digest:digest>/", event.attachment, name="attachment"),
     path("sections/<section:section_id>/", sections.section, name="section"),
     path("sections/<section:section_id>/<seq:number>/", sections.section, name="generation"),
+    path("sections/<section:section_id>/compare/", compare.compare, name="compare"),
+    path("sections/<section:section_id>/reconsolidate/", reconsolidate.reconsolidate, name="reconsolidate"),
+    path(
+        "sections/<section:section_id>/reconsolidate/<seq:job_id>/",
+        reconsolidate.reconsolidation,
+        name="reconsolidation",
+    ),
 ]
 
 urlpatterns: list[URLPattern | URLResolver] = [

@@ -57,6 +57,13 @@ ROWS = {
     "generation": Row(
         "log", of_log(section_id="1-3", number=1), ({"section_id": "2-3"}, {"number": 2}, {"section_id": "L7:1-3"})
     ),
+    "compare": Row("log", of_log(section_id="1-3"), ({"section_id": "2-3"}, {"section_id": "L1:1-3"})),
+    "reconsolidate": Row("log", of_log(section_id="1-3"), ({"section_id": "2-3"}, {"section_id": "L1:1-3"})),
+    "reconsolidation": Row(
+        "log",
+        lambda known: {"log_id": known.log.public_id, "section_id": "1-3", "job_id": known.redraw.pk},
+        ({"job_id": 999_999}, {"section_id": "4-5"}),
+    ),
 }
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from chronicle import failures, jobs, sections
+from chronicle import asking, failures, jobs, sections
 from chronicle.envelope import PendingEvent
 from chronicle.errors import SummaryFailed
 from chronicle.fold import consolidate
@@ -18,12 +18,13 @@ DIGEST = "ab" * 32
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """`upload` was made by the reviewer; `parked` and `failure` are of the log."""
+    """`upload` was made by the reviewer; `parked` and `failure` are of the log, `redraw` waits to draw 1-3 again."""
 
     log: Log
     upload: Job
     parked: Job
     failure: UnitFailure
+    redraw: Job
 
 
 def picture() -> PendingEvent:
@@ -45,7 +46,8 @@ def world(*, units: int = 13) -> World:
     failure = failures.keep(
         sections.current_edition(log), 0, log.last_seq, log.last_seq, SummaryFailed("the model gave no prose")
     )
-    return World(log, upload, parked, failure)
+    redraw = asking.reconsolidation(log, "1-3", accepted=True, by="root", reason="a wrong number").job
+    return World(log, upload, parked, failure, redraw)
 
 
 def people() -> dict[str, Client]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
@@ -20,7 +21,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from chronicle import failures, tasks
 from chronicle import jobs as work
-from chronicle.access import granted_owners, visible_logs
+from chronicle.access import granted_owners, may_redraw, visible_logs
+from chronicle.asking import RECONSOLIDATE
 from chronicle.errors import InvalidFilter, LogNotFound
 from chronicle.ingest import Totals, totals
 from chronicle.models import Job, JobState, Log, UnitFailure
@@ -29,7 +31,7 @@ from chronicle.web.respond import respond
 PAGE = 50
 UPLOAD, OF_PATH = "ingest", "ingest_path"
 REPORTED = (UPLOAD, OF_PATH)  # the kinds whose result is a report of files
-OF_LOGS = ("consolidate",)  # the kinds whose target is a log's id; any other's is only words
+OF_LOGS = ("consolidate", RECONSOLIDATE)  # the kinds whose target is a log's id; any other's is only words
 # What each state is called on a page, and the shape that stands before the word.
 WORDS = {
     JobState.RUNNING: ("running", "part"),
@@ -54,6 +56,7 @@ class Row:
 
     job: Job
     log: Log | None
+    redraws: bool = False  # the reader may have prose drawn anew
 
     @property
     def word(self) -> str:
@@ -65,7 +68,7 @@ class Row:
 
     @property
     def retries(self) -> bool:
-        return self.job.state in RETRIED
+        return self.job.state in RETRIED and (self.redraws or self.job.kind != RECONSOLIDATE)
 
     @property
     def open(self) -> bool:
@@ -145,6 +148,8 @@ def retry(request: HttpRequest, job_id: int) -> HttpResponse:
     found = visible_jobs(user).filter(pk=job_id).first()
     if found is None:
         raise LogNotFound
+    if found.kind == RECONSOLIDATE and not may_redraw(user):
+        raise PermissionDenied
     job = work.retry(found.pk, by=user.get_username())
     tasks.kick(job)
     return _done(request, f"Job {job.pk} is queued again.")
@@ -201,7 +206,8 @@ def _page(request: HttpRequest, *, said: str = "") -> HttpResponse:
 def _rows(user: User, page: list[Job]) -> list[Row]:
     targets = {job.target for job in page if job.kind in OF_LOGS}
     logs = {log.public_id: log for log in visible_logs(user).filter(public_id__in=targets)}
-    return [Row(job, logs.get(job.target) if job.kind in OF_LOGS else None) for job in page]
+    redraws = may_redraw(user)
+    return [Row(job, logs.get(job.target) if job.kind in OF_LOGS else None, redraws) for job in page]
 
 
 def _filters(request: HttpRequest) -> dict[str, Any]:
