@@ -3,22 +3,32 @@
 Guarantees: level 0, rollups and re-consolidations are drawn the same way; what is drawn is kept in the slot's
 unit of the pin ledger before it is used, so a crash costs no second call; `commit` promotes it in the
 transaction that writes the section; an answer that cannot be used is abandoned with its reason, and a draw
-that was cut off keeps its parts for the next try.
+that was cut off keeps its parts for the next try; `settle` abandons what was drawn for a slot that another
+worker has written, and nothing else: who holds the lease goes on with what was drawn before it.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.db import transaction
+
 from chronicle import drawing, policies
-from chronicle.errors import SummaryFailed
-from chronicle.models import Edition, Policy
+from chronicle.errors import LeaseLost, SummaryFailed
+from chronicle.models import Edition, Log, Policy, Section
 from chronicle.pins import OpenUnit, PinLedger
 from chronicle.summarisers import nothing_public
 from chronicle.summarisers.answer import cut_title, fallback_rollup_title, fallback_title
 from chronicle.summarisers.protocol import Child, Draft, Pinnable, Resolver, Span, Summariser
 
 type Through = Callable[[OpenUnit], Resolver]
+type Fence = Callable[[], None]
+
+OVERTAKEN = "superseded: another worker wrote this section first"
+UNIT = re.compile(
+    r"(?P<edition>\d+)/(?:L(?P<level>\d+):)?(?P<first>\d+)-(?P<last>\d+)(?:#(?P<generation>\d+))?(?:~.*)?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +69,50 @@ def words_of(name: str, draft: Draft) -> dict[str, Any]:
     }
 
 
-class Draws:
-    """`summariser` overrides what policies name; `through` puts another resolver (a replay) before the ledger."""
+def settle(log: Log) -> int:
+    """Abandon what is left of draws for slots that are written by now; return how many units. No transaction needed."""
+    ledger = PinLedger(log)
+    lost = [left.unit for left in ledger.scratch_units() if _written(log, left.unit)]
+    for unit in lost:
+        ledger.open(unit).abandon(OVERTAKEN)
+    return len(lost)
 
-    def __init__(self, edition: Edition, *, summariser: Summariser | None = None, through: Through | None = None):
+
+def _written(log: Log, unit: str) -> bool:
+    """True when the slot of a unit has its section: whoever wrote it has promoted the pins that it rests on."""
+    slot = UNIT.fullmatch(unit)
+    if slot is None:
+        return False
+    found = Section.objects.filter(
+        anchor__edition__log=log,
+        anchor__edition__number=slot["edition"],
+        anchor__level=slot["level"] or 0,
+        anchor__from_seq=slot["first"],
+        anchor__to_seq=slot["last"],
+        generation__gte=slot["generation"] or 1,
+    )
+    return found.exists()
+
+
+class Draws:
+    """`summariser` overrides what policies name; `through` puts another resolver (a replay) before the ledger.
+
+    `fence` raises LeaseLost when the work is another's by now: then what is drawn is left to that one.
+    """
+
+    def __init__(
+        self,
+        edition: Edition,
+        *,
+        summariser: Summariser | None = None,
+        through: Through | None = None,
+        fence: Fence | None = None,
+    ) -> None:
         self._edition = edition
         self._ledger = PinLedger(edition.log)
         self._summariser = summariser
         self._through = through
+        self._fence = fence
 
     def summariser(self, row: Policy) -> Summariser:
         """Return the one that a slot under this policy row is drawn by. Raises InvalidPolicy."""
@@ -102,8 +148,18 @@ class Draws:
         assert draft is not None  # noqa: S101 - the driver answers every draw
         drawn = Drawn(name, _titled(draft, fallback, getattr(resolver, "keys", unit.keys if unit else ())), unit)
         if isinstance(draft, SummaryFailed):
-            drawn.give_up(f"{draft.name}: {draft}"[:500])
+            self._give_up(drawn, draft)
         return drawn
+
+    def _give_up(self, drawn: Drawn, error: SummaryFailed) -> None:
+        """Abandon an answer that no next try can use, under the lease: else it is not this worker's to drop."""
+        try:
+            with transaction.atomic():
+                if self._fence is not None:
+                    self._fence()
+                drawn.give_up(f"{error.name}: {error}"[:500])
+        except LeaseLost:
+            return
 
 
 def _titled(draft: Draft | Exception, fallback: str, keys: Sequence[str]) -> Draft | Exception:

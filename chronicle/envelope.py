@@ -16,6 +16,8 @@ from chronicle.errors import InvalidEvent, OwnerEmpty
 
 NAMESPACE = "chronicle"
 RESERVED_NAMESPACE = "anagrapheus"
+PROMOTED, ABANDONED, DIVERGED = "PinPromoted", "PinsAbandoned", "ReplayDiverged"
+PIN_EVENTS = frozenset({PROMOTED, ABANDONED, DIVERGED})
 UNIT_CLOSED = "unit.closed"
 COMPACTION = "compaction"
 MAX_CONTENT = 8 * 1024 * 1024
@@ -119,6 +121,11 @@ def is_bookkeeping(kind: str) -> bool:
     return kind == Kind.BOOKKEEPING
 
 
+def is_pin_event(namespace: str, type: str) -> bool:
+    """True for the three types that a pin ledger writes, of any schema version: what makes an event bookkeeping."""
+    return namespace == RESERVED_NAMESPACE and type in PIN_EVENTS
+
+
 def check_owner(owner: str) -> None:
     """Raise OwnerEmpty for none, InvalidEvent for an owner's name that cannot be kept and shown on one line."""
     if not owner.strip():
@@ -136,6 +143,8 @@ def validate(event: PendingEvent) -> None:
         raise _invalid("kind", f"kind {event.kind!r} is none of {', '.join(Kind)}")
     if event.actor_kind not in ActorKind:
         raise _invalid("actor_kind", f"actor_kind {event.actor_kind!r} is none of {', '.join(ActorKind)}")
+    if is_pin_event(event.namespace, event.type_name) and not is_bookkeeping(event.kind):
+        raise _invalid("kind", f"{event.namespace}/{event.type_name} is bookkeeping, whatever it holds")
     _check_content(event)
     for name in ("type", "namespace", "correlation"):
         _check_name(name, getattr(event, name), required=False)

@@ -17,7 +17,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from chronicle import audit, drawing, failures, policies, rollups, sections
-from chronicle.draws import Drawn, Draws, words_of
+from chronicle.draws import Drawn, Draws, settle, words_of
 from chronicle.envelope import StoredEvent
 from chronicle.errors import ChronicleError, LeaseLost, Superseded, UnknownSection
 from chronicle.log import read
@@ -154,12 +154,9 @@ def consolidate(
     try:
         projector.catch_up()
     except Superseded:
-        wasted = fold.drawn_tokens
-        logger.info("log %s: another worker was first; %s tokens wasted", log.pk, wasted)
-        if fence is not None:
-            fence_outside(fence, wasted)
+        wasted = _overtaken(log, fold, fence)
     rolled = rollups.roll_up(
-        fold.edition, fence=fence, draws=Draws(fold.edition, summariser=summariser), made_by=made_by
+        fold.edition, fence=fence, draws=Draws(fold.edition, summariser=summariser, fence=fence), made_by=made_by
     )
     return _finish(log, fold, rolled, wasted, made_by)
 
@@ -171,11 +168,24 @@ async def aconsolidate(
     from asgiref.sync import sync_to_async
 
     fold, projector = await sync_to_async(_projector)(log, fence, summariser, made_by)
-    await projector.acatch_up()
+    wasted = 0
+    try:
+        await projector.acatch_up()
+    except Superseded:
+        wasted = await sync_to_async(_overtaken)(log, fold, fence)
     rolled = await rollups.aroll_up(
-        fold.edition, fence=fence, draws=Draws(fold.edition, summariser=summariser), made_by=made_by
+        fold.edition, fence=fence, draws=Draws(fold.edition, summariser=summariser, fence=fence), made_by=made_by
     )
-    return await sync_to_async(_finish)(log, fold, rolled, 0, made_by)
+    return await sync_to_async(_finish)(log, fold, rolled, wasted, made_by)
+
+
+def _overtaken(log: Log, fold: ChronicleFold, fence: Fence | None) -> int:
+    """Settle a batch that another worker was faster with; return the tokens wasted. Raises LeaseLost from the fence."""
+    logger.info("log %s: another worker was first; %s tokens wasted", log.pk, fold.drawn_tokens)
+    settle(log)
+    if fence is not None:
+        fence_outside(fence, fold.drawn_tokens)
+    return fold.drawn_tokens
 
 
 def fence_outside(fence: Fence, wasted_tokens: int) -> None:
@@ -193,11 +203,12 @@ def _projector(
 ) -> tuple[ChronicleFold, Projector]:
     log.refresh_from_db()
     edition = sections.current_edition(log)
-    fold = ChronicleFold(edition, draws=Draws(edition, summariser=summariser), made_by=made_by)
+    fold = ChronicleFold(edition, draws=Draws(edition, summariser=summariser, fence=fence), made_by=made_by)
     return fold, Projector(log, [fold], fence=fence)
 
 
 def _finish(log: Log, fold: ChronicleFold, rolled: rollups.RolledUp, wasted: int, made_by: str) -> Consolidated:
+    settle(log)  # a worker that lost a race may have died before it could
     through = sections.consolidated_through(fold.edition)
     done = Consolidated(
         log.public_id,

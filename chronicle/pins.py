@@ -20,13 +20,12 @@ from django.db.models import Count, F, Min, QuerySet
 from django.utils import timezone
 
 from chronicle import canonical
-from chronicle.envelope import RESERVED_NAMESPACE, ActorKind, Kind, PendingEvent
+from chronicle.envelope import ABANDONED, DIVERGED, PROMOTED, RESERVED_NAMESPACE, ActorKind, Kind, PendingEvent
 from chronicle.log import append, locked
 from chronicle.models import Event, Log, Pin, PinScratch
 from chronicle.replay import chunks_of, joined
 
 ACTOR = "pin ledger"
-PROMOTED, ABANDONED, DIVERGED = "PinPromoted", "PinsAbandoned", "ReplayDiverged"
 KEY, KIND, UNIT = 200, 100, 100
 
 type OnKey = Callable[[str], None]
@@ -89,6 +88,7 @@ class OpenUnit:
         self.unit = unit
         self.keys: list[str] = []
         self._on_key = on_key
+        self._given: dict[str, PinScratch] = {}  # what was used here, should another worker abandon it meanwhile
         self._diverged: tuple[str, str] | None = None
         self._drawing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -152,8 +152,9 @@ class OpenUnit:
     def commit(self) -> int:
         """Move the unit's pins into the log and clear the scratch, in one transaction; return the last seq."""
         with transaction.atomic():
-            if kept := self._kept_whole():
-                self._promote(kept)
+            kept = self._kept_whole()
+            if pins := [*kept, *self._dropped(kept)]:
+                self._promote(pins)
                 self._clear(kept)
         return self._last_seq()
 
@@ -165,6 +166,7 @@ class OpenUnit:
                 append(self.log, [_event(ABANDONED, unit_id=self.unit, reason=reason, discarded=gone)])
                 self._clear(kept)
         self._diverged = None
+        self._given = {}
         return self._last_seq()
 
     def _scratch(self) -> QuerySet[PinScratch]:
@@ -172,10 +174,17 @@ class OpenUnit:
 
     def _kept_whole(self) -> list[PinScratch]:
         """Return the scratch as no other commit can have it, oldest first."""
-        if not self._scratch().exists():
+        if not self._given and not self._scratch().exists():
             return []
         locked(self.log.pk)
         return list(self._scratch().order_by("pk"))
+
+    def _dropped(self, kept: Sequence[PinScratch]) -> list[PinScratch]:
+        """Return what was used here and is in the scratch no more, nor in the log: what rests on it needs it."""
+        missing = self._given.keys() - {pin.key for pin in kept}
+        if missing:
+            missing -= set(Pin.objects.filter(log=self.log, unit=self.unit).values_list("key", flat=True))
+        return [pin for key, pin in self._given.items() if key in missing]
 
     def _clear(self, kept: Sequence[PinScratch]) -> None:
         """Delete what was seen, not what another worker has drawn since."""
@@ -195,13 +204,17 @@ class OpenUnit:
 
     def _reused(self, row: PinScratch) -> Any:
         self._scratch().filter(pk=row.pk).update(attempts=F("attempts") + 1)
+        return self._used(row)
+
+    def _used(self, row: PinScratch) -> Any:
+        self._given.setdefault(row.key, row)
         return json.loads(row.result)
 
     def _keep(self, key: str, kind: str, result: Any) -> Any:
         text = canonical.dump(result)
         given = {"kind": kind, "result": text, "made_at": timezone.now()}
         row, new = PinScratch.objects.get_or_create(log=self.log, unit=self.unit, key=key, defaults=given)
-        return json.loads(row.result) if new else self._reused(row)
+        return self._used(row) if new else self._reused(row)
 
     def _promote(self, kept: Sequence[PinScratch]) -> None:
         first = [_event(DIVERGED, unit_id=self.unit, missed_key=key, kind=kind) for key, kind in self._missed()]

@@ -13,7 +13,7 @@ from django.db import transaction
 
 from chronicle import drawing, failures, policies, sections
 from chronicle.cover import Batch, Entry, due_rollups, next_rollup, rolled
-from chronicle.draws import Drawn, Draws, words_of
+from chronicle.draws import Drawn, Draws, settle, words_of
 from chronicle.errors import LeaseLost, Superseded
 from chronicle.models import Anchor, AnchorKind, Edition, Event, Log, Origin, Policy, RollupSource, Section
 from chronicle.projector import Fence
@@ -100,7 +100,7 @@ class _Rolling:
         self._made_by = made_by
         self._row = policies.rows(edition.log)[-1]
         self._policy = policies.for_rollups(self._row)
-        self._draws = draws or Draws(edition)
+        self._draws = draws or Draws(edition, fence=fence)
         self._draws.summariser(self._row)  # a policy that names none is refused before anything is drawn
         self._passed_over: set[str] = set()
         self._failures = 0
@@ -119,9 +119,11 @@ class _Rolling:
                 made.append(self._write(batch, children, drawn, drawn.draft))
                 cover = rolled(cover, batch)
             except LeaseLost as lost:
+                settle(self._edition.log)
                 lost.details["wasted_tokens"] = drawn.wasted_tokens()
                 raise
             except Superseded as error:
+                settle(self._edition.log)
                 logger.info("log %s: rollup %s superseded: %s", self._edition.log_id, batch.rollup.name, error)
                 self._passed_over.add(batch.rollup.name)
                 cover = cover_entries(self._edition)

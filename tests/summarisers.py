@@ -1,8 +1,10 @@
 """Summarisers for tests: they note what they are given, and fail, block or await as told."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from asgiref.sync import sync_to_async
 from django.db import connection
 
 from chronicle.errors import SummaryFailed
@@ -95,23 +97,36 @@ class Scripted:
 
 
 class _Pinned:
+    """Draws through its resolver; awaited where an event loop runs, for no table may be read on one."""
+
     name = "scripted"
 
     def __init__(self, script: Scripted, resolver: Resolver) -> None:
         self._script, self._resolver = script, resolver
 
-    def section(self, span: Span) -> Draft:
+    def section(self, span: Span) -> Any:
         return self._ask([said.content for said in span.said])
 
-    def rollup(self, children: Sequence[Child]) -> Draft:
+    def rollup(self, children: Sequence[Child]) -> Any:
         return self._ask([child.prose for child in children])
 
-    def _ask(self, lines: list[str]) -> Draft:
+    def _ask(self, lines: list[str]) -> Any:
         key = pin_key("model_call", {"model": "scripted-1", "prompt": self._script.prompt, "lines": lines})
-        words = self._resolver.resolve(key, "model_call", lambda: self._script.draw(lines))
-        if not words:
-            raise SummaryFailed("The script gave no words.")
-        return Draft(words, words, model="scripted-1", tokens_in=100, tokens_out=20)
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return _draft(self._resolver.resolve(key, "model_call", lambda: self._script.draw(lines)))
+        return self._awaited(key, lines)
+
+    async def _awaited(self, key: str, lines: list[str]) -> Draft:
+        draw = sync_to_async(self._script.draw)
+        return _draft(await self._resolver.aresolve(key, "model_call", lambda: draw(lines)))
+
+
+def _draft(words: Any) -> Draft:
+    if not words:
+        raise SummaryFailed("The script gave no words.")
+    return Draft(words, words, model="scripted-1", tokens_in=100, tokens_out=20)
 
 
 class Pinned:

@@ -1,10 +1,10 @@
 """Recorded pins as a resolver: what was drawn is given again, and what never was is said so."""
 
-import asyncio
 import json
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 
 from chronicle import drawing, policies, sections
 from chronicle.draws import Draws
@@ -36,7 +36,7 @@ def test_a_strict_replay_raises_at_every_miss_and_runs_no_effect() -> None:
         with pytest.raises(PinMiss) as refused:
             replay.resolve("p1:x:2", "x", never)
         with pytest.raises(PinMiss):
-            asyncio.run(replay.aresolve("p1:x:3", "x", anever))
+            async_to_sync(replay.aresolve)("p1:x:3", "x", anever)
         with pytest.raises(PinMiss):
             list(replay.stream("p1:x:4", "x", never))
     assert refused.value.details == {"key": "p1:x:2", "kind": "x"}
@@ -101,7 +101,7 @@ def test_a_recording_replay_announces_its_first_miss_once_with_the_new_pins() ->
     assert [pin.key for pin in Pin.objects.filter(log=log, unit="now").order_by("event")] == ["p1:x:2", "p1:x:3"]
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 @pytest.mark.promise("A22", "A23")
 def test_a_replay_may_be_awaited_over_the_database() -> None:
     log = log_of(1)
@@ -117,7 +117,7 @@ def test_a_replay_may_be_awaited_over_the_database() -> None:
         recording = ReplayPins(recorded(log), on_miss="record", into=PinLedger(log).open("v"))
         return [strict, await recording.aresolve("p1:x:2", "x", drawn)]
 
-    assert asyncio.run(both()) == ["kept", "new"]
+    assert async_to_sync(both)() == ["kept", "new"]
 
 
 @pytest.mark.django_db

@@ -14,14 +14,13 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from chronicle import canonical
-from chronicle.envelope import RESERVED_NAMESPACE, ActorKind, Kind, PendingEvent
+from chronicle.envelope import RESERVED_NAMESPACE, ActorKind, Kind, PendingEvent, is_pin_event
 from chronicle.errors import BrokenFile, ChronicleError, InvalidEvent
 from chronicle.importers import anagrapheus_sqlite, lines, text
 from chronicle.importers.protocol import Ignored, Item, Noted, Opened, Read, Refused, Session, Survey
 
 MARK = "anagrapheus.recording"
 VERSION = 1
-BOOKKEEPING = {"PinPromoted", "PinsAbandoned", "ReplayDiverged"}
 SPEAKERS = ("speaker", "actor", "author", "sender")
 _NO_SUMMARY = re.compile(rb"(?!)")
 WORDS = ("text", "content", "message", "words", "body")
@@ -151,7 +150,7 @@ def _meaning(
     An application's type that ends every section and nothing else is a marker; the recording holds no
     sections, so there it is a message with the same content and payload.
     """
-    if namespace == RESERVED_NAMESPACE and type_name in BOOKKEEPING:
+    if is_pin_event(namespace, type_name):
         return Kind.BOOKKEEPING, ActorKind.SYSTEM, RESERVED_NAMESPACE, ""
     words = _first(payload, WORDS) or text.readable(payload, ordered=True)
     if (namespace, type_name) in markers:

@@ -10,12 +10,11 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from chronicle import canonical
-from chronicle.envelope import RESERVED_NAMESPACE
+from chronicle.envelope import PROMOTED, RESERVED_NAMESPACE
 from chronicle.importers.protocol import Blob, Opened, Read
 from chronicle.importers.text import storable
 from chronicle.models import Attachment, Event, Log, Pin, Source
 
-PROMOTED = "PinPromoted"
 WIDTHS = {"key": 200, "kind": 100, "unit": 100}
 
 
