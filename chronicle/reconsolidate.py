@@ -106,7 +106,7 @@ class _Redraw:
         self.edition = edition_of(log)
         self.old = superseding(self.edition, ref)
         self.row = row_for(log, summariser=given, prompt=prompt or "")
-        self.draws = Draws(self.edition, summariser=None if isinstance(summariser, str) else summariser)
+        self.draws = Draws(self.edition, summariser=None if isinstance(summariser, str) else summariser, fence=fence)
         self._by, self._reason, self._fence = by, reason, fence
 
     def check(self, *, accepted: bool) -> None:

@@ -14,9 +14,9 @@ from chronicle.carry import shapes
 from chronicle.carry.file import refuse
 from chronicle.carry.rows import attachments_of
 from chronicle.carry.values import event_of
-from chronicle.envelope import CONTENT_KINDS, RESERVED_NAMESPACE, Kind
+from chronicle.envelope import CONTENT_KINDS, PROMOTED, RESERVED_NAMESPACE, Kind
 from chronicle.errors import InvalidPayload
-from chronicle.ingest.beside import PROMOTED, pin_values
+from chronicle.ingest.beside import pin_values
 from chronicle.verifier import Head, wrong_event
 
 CONTENT = frozenset(str(kind) for kind in CONTENT_KINDS)
