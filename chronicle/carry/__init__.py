@@ -6,5 +6,6 @@
 from chronicle.carry.check import AGAINST, CarryReport, LogReport, check
 from chronicle.carry.export import Exported, export
 from chronicle.carry.load import Loaded, load
+from chronicle.carry.recording import Recorded, record
 
-__all__ = ["AGAINST", "CarryReport", "Exported", "Loaded", "LogReport", "check", "export", "load"]
+__all__ = ["AGAINST", "CarryReport", "Exported", "Loaded", "LogReport", "Recorded", "check", "export", "load", "record"]

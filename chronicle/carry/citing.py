@@ -1,22 +1,26 @@
 """What stands on the sections of a carry: receipts, findings and sign-offs, proven to cite what is in the file.
 
-Guarantees: a receipt, a finding and a sign-off name an edition, a range and a generation that the file holds; what
-people said names the digest of that generation, and is withdrawn at most once, by what was said later.
+Guarantees: a receipt, a finding and a sign-off name an edition, a range and a generation that the file holds; a
+receipt's digest fits what it says and cites; what people said names the digest of that generation, and is withdrawn
+at most once, by what was said later.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from chronicle.carry import shapes
 from chronicle.carry.chain import not_canonical
 from chronicle.carry.chronicles import EditionProof
 from chronicle.carry.file import refuse
+from chronicle.carry.values import receipt_values
+from chronicle.models import Edition, Log, Receipt, Section
+from chronicle.receipts import Part, digest_of
 
 
 class CitingProof:
     """The citations of one log."""
 
-    def __init__(self, last_seq: int, editions: Mapping[int, EditionProof]) -> None:
-        self._last_seq = last_seq
+    def __init__(self, log_id: str, last_seq: int, editions: Mapping[int, EditionProof]) -> None:
+        self._log_id, self._last_seq = log_id, last_seq
         self._editions = editions
         self._withdrawn: dict[str, list[int | None]] = {"finding": [], "sign_off": []}
 
@@ -29,8 +33,15 @@ class CitingProof:
             refuse(line, f"{place} was read from edition {row.edition}, which is not in the file")
         if row.filters and (why := not_canonical(row.filters)):
             refuse(line, f"{place}: its filters {why} (filters)")
-        for part in row.parts:
-            self._digest_of(line, place, part)
+        parts = [(part, self._digest_of(line, place, part)) for part in row.parts]
+        if self._receipt_digest(row, parts) != row.digest:
+            refuse(line, f"{place} is not what was recorded (digest)")
+
+    def _receipt_digest(self, row: shapes.Receipt, parts: Sequence[tuple[shapes.Part, str]]) -> str:
+        receipt = Receipt(log=Log(public_id=self._log_id), **receipt_values(row))
+        receipt.edition = Edition(number=row.edition) if row.edition is not None else None
+        cited = [Part(Section(digest=digest), part.form, part.recent, part.stale) for part, digest in parts]
+        return digest_of(receipt, cited)
 
     def said(self, line: int, row: shapes.Finding | shapes.SignOff) -> None:
         """Prove a finding or a sign-off."""

@@ -14,7 +14,7 @@ from chronicle.carry.file import refuse
 from chronicle.carry.landing_edition import Known
 from chronicle.carry.rows import receipt_row
 from chronicle.carry.tally import Tally
-from chronicle.carry.values import moment
+from chronicle.carry.values import moment, receipt_values
 from chronicle.models import Edition, Finding, Log, Receipt, ReceiptPart, SignOff
 
 PAGE = 200
@@ -85,14 +85,8 @@ class CitingLanding:
         ReceiptPart.objects.bulk_create(parts, batch_size=200)
 
     def _receipt_of(self, row: shapes.Receipt) -> Receipt:
-        same = ("number", "what", "reader", "capability", "upto_seq", "tail_from", "tail_to", "filters", "budget")
-        more = ("renderer", "token_estimate", "size", "text_digest", "digest")
-        return Receipt(
-            log=self._log,
-            edition=self._editions[row.edition] if row.edition is not None else None,
-            at=datetime.fromisoformat(row.at),
-            **{name: getattr(row, name) for name in (*same, *more)},
-        )
+        edition = self._editions[row.edition] if row.edition is not None else None
+        return Receipt(log=self._log, edition=edition, **receipt_values(row))
 
     def said(self, line: int, row: shapes.Finding | shapes.SignOff) -> None:
         """Take what a person said, and write it where it is new."""

@@ -41,7 +41,7 @@ class LogProof:
         self.chain = ChainProof(row)
         self._editions: dict[int, EditionProof] = {}
         self._edition: EditionProof | None = None
-        self._citing = CitingProof(row.last_seq, self._editions)
+        self._citing = CitingProof(row.id, row.last_seq, self._editions)
         self._last: Any = row
         self._keys: dict[type, tuple[Any, ...]] = {}
         _check_times(line, row)

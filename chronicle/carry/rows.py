@@ -15,7 +15,7 @@ from django.db.models import Q, QuerySet
 
 from chronicle.carry import shapes
 from chronicle.carry.snapshot import Snapshot
-from chronicle.carry.values import event_row, moment
+from chronicle.carry.values import RECEIPT, event_row, moment
 from chronicle.errors import CarryRefused
 from chronicle.models import (
     Anchor,
@@ -250,8 +250,6 @@ def _receipts(shot: Snapshot) -> Iterator[shapes.Receipt]:
 
 def receipt_row(row: Receipt) -> shapes.Receipt:
     """Return a receipt as a row, with its parts."""
-    same = ("number", "what", "reader", "capability", "upto_seq", "tail_from", "tail_to", "filters", "budget")
-    more = ("renderer", "token_estimate", "size", "text_digest", "digest")
     return shapes.Receipt(
         edition=row.edition.number if row.edition else None,
         at=moment(row.at),
@@ -259,7 +257,7 @@ def receipt_row(row: Receipt) -> shapes.Receipt:
             shapes.Part(**_place(part.section), form=part.form, recent=part.recent, stale=part.stale)
             for part in in_order(row, row.parts.all())
         ],
-        **{name: getattr(row, name) for name in (*same, *more)},
+        **{name: getattr(row, name) for name in RECEIPT},
     )
 
 

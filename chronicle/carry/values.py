@@ -4,6 +4,7 @@ Guarantees: `event_row` and `event_of` undo each other. Refuses: a date that doe
 """
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from chronicle import seal
@@ -11,6 +12,24 @@ from chronicle.carry import shapes
 from chronicle.envelope import StoredEvent
 
 moment = seal.moment
+
+# The columns of a receipt that are carried as they stand.
+RECEIPT = (
+    "number",
+    "what",
+    "reader",
+    "capability",
+    "upto_seq",
+    "tail_from",
+    "tail_to",
+    "filters",
+    "budget",
+    "renderer",
+    "token_estimate",
+    "size",
+    "text_digest",
+    "digest",
+)
 
 
 def event_row(event: StoredEvent, source_digest: str) -> shapes.Event:
@@ -68,6 +87,11 @@ def event_of(row: shapes.Event) -> StoredEvent:
         content_digest=row.content_digest,
         digest=row.digest,
     )
+
+
+def receipt_values(row: shapes.Receipt) -> dict[str, Any]:
+    """Return what a receipt's row says, but for its log, edition and parts."""
+    return {"at": datetime.fromisoformat(row.at), **{name: getattr(row, name) for name in RECEIPT}}
 
 
 def section_digest(log_id: str, edition: int, row: shapes.Section) -> str:

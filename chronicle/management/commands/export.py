@@ -16,7 +16,8 @@ from chronicle.management.answering import REFUSED, WRONG_USE, AnsweringCommand
 from chronicle.management.terminal import plain
 from chronicle.models import Log
 
-FORMATS = ("carry",)
+FORMATS = ("carry", "anagrapheus")
+SHOWN = 20
 
 
 class Command(AnsweringCommand):
@@ -34,7 +35,7 @@ class Command(AnsweringCommand):
             raise CommandError("--json and -o - both want standard output; name a file.", returncode=WRONG_USE)
         logs = self._logs(options["log"], everything=options["all"])
         try:
-            self._carry(logs, output, options)
+            (self._carry if options["format"] == "carry" else self._record)(logs, output, options)
         except CarryRefused as error:
             raise CommandError(plain(error), returncode=REFUSED) from error
         except OSError as error:
@@ -52,6 +53,21 @@ class Command(AnsweringCommand):
         out.write(f"{plain(output)}: {done.size} bytes, sha256 {done.sha256}")
         for kind, (written, there) in done.kinds.items():
             out.write(f"  {kind.replace('_', ' ')}: {written} of {there}")
+
+    def _record(self, logs: list[Log], output: Path, options: dict[str, Any]) -> None:
+        if len(logs) != 1:
+            raise CommandError(f"A recording holds one log, not {len(logs)}.", returncode=WRONG_USE)
+        done = carry.record(logs[0], output)
+        if options["json"]:
+            self.answer({**done.as_json(), "file": str(output)})
+            return
+        out = self._words(output)
+        out.write(f"{plain(output)}: a recording of {done.events} of {done.there} events")
+        out.write(f"  {done.foreign} as application events of our namespace, {done.renumbered} under another seq")
+        for seq, reason in done.refused[:SHOWN]:
+            out.write(f"  not written: event {seq}, {plain(reason)}")
+        if len(done.refused) > SHOWN:
+            out.write(f"  {SHOWN} of {len(done.refused)} that were not written shown; --json gives all")
 
     def _words(self, output: Path) -> OutputWrapper:
         """Where words go: beside the file, which may be standard output itself."""
