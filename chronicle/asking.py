@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from django.utils import timezone
 
-from chronicle import jobs
+from chronicle import jobs, policies
 from chronicle.divergence import bill_of, edition_of, named, row_for, superseding
 from chronicle.errors import ChronicleFork, DivergenceNotAccepted, UnknownSection
 from chronicle.jobs import Held
@@ -64,6 +64,7 @@ def reconsolidation(
             f"{found.next} was not asked for: the divergence of what read {found.section} is to be accepted first.",
             bill=found.as_json(),
         )
+    policies.summariser_for(row)
     return _asked(log, edition, section, by, words)
 
 

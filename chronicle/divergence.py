@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from django.db.models import Count, Q, Sum
 from django.db.models.functions import Coalesce
 
-from chronicle import policies
+from chronicle import conf, policies, prompts
 from chronicle.envelope import CONTENT_KINDS
 from chronicle.errors import ChronicleFork, InvalidPolicy, UnknownSection
 from chronicle.models import Anchor, Edition, EditionState, Event, Log, Policy, Prompt, ReceiptPart, Section
@@ -28,6 +28,8 @@ from chronicle.summarisers import NAMES
 from chronicle.summarisers.outline import Outline
 from chronicle.tokens import BYTES_PER_TOKEN
 
+MODEL = "model"
+
 
 class Price(NamedTuple):
     """What a draw is expected to cost; both counts are estimates. An offline summariser makes no call."""
@@ -37,8 +39,12 @@ class Price(NamedTuple):
     tokens_out: int
 
 
+NOTHING = Price(0, 0, 0)
+
+
 class Making(NamedTuple):
-    """What prose was, or will be, made with. `prompt` is `name/version`; empty where none or a built-in one is used."""
+    """What prose was, or will be, made with. `prompt` is `name/version`, `built-in`, the beginning of a digest that is
+    unknown here, or empty where none was used."""
 
     summariser: str
     model: str
@@ -181,14 +187,13 @@ def row_for(log: Log, *, summariser: str = "", prompt: str = "") -> Policy:
     row = copy.copy(newest)
     if summariser and summariser not in NAMES:
         raise InvalidPolicy(f"summariser {summariser!r} is none of {', '.join(NAMES)}", field="summariser")
-    if prompt and prompt not in prompt_labels():
-        raise InvalidPolicy(f"There is no prompt {prompt!r}; a prompt is named name/version.", field="prompt")
+    prompts.named(prompt)
     row.summariser, row.prompt = summariser or row.summariser, prompt or row.prompt
     return row
 
 
 def prompt_labels() -> list[str]:
-    """Return the names of the prompts that are stored, the newest version of each first."""
+    """Return the names of the prompts that are stored, the newest version of each name first."""
     rows = Prompt.objects.order_by("name", "-version").values_list("name", "version")
     return [f"{name}/{version}" for name, version in rows]
 
@@ -196,7 +201,9 @@ def prompt_labels() -> list[str]:
 def making(row: Policy) -> Making:
     """Return what a row has prose made with."""
     name = policies.summariser_name(row)
-    return Making(name, "", "") if name == Outline.name else Making(name, row.model, row.prompt)
+    if name != MODEL:
+        return Making(name, "", "")
+    return Making(name, row.model or conf.model(), row.prompt or prompts.BUILT_IN_NAME)
 
 
 def receipts_of(section: Section) -> list[Read]:
@@ -216,7 +223,7 @@ def reroll_prices(edition: Edition, anchors: Iterable[int], row: Policy) -> dict
     given = now.filter(anchor__rolled_up_into__in=wanted).order_by().values_list("anchor__rolled_up_into")
     reads = dict(given.annotate(tokens=Sum("token_estimate")))
     gives = dict(now.filter(anchor__in=wanted).order_by().values_list("anchor", "token_estimate"))
-    return {anchor: Price(_calls(row), reads.get(anchor, 0), gives.get(anchor, 0)) for anchor in wanted}
+    return {anchor: _priced(row, reads.get(anchor, 0), gives.get(anchor, 0)) for anchor in wanted}
 
 
 def _price(log: Log, section: Section, row: Policy) -> tuple[int, int, Price]:
@@ -230,13 +237,18 @@ def _price(log: Log, section: Section, row: Policy) -> tuple[int, int, Price]:
     found = events.aggregate(
         all=Count("pk"), given=Count("pk", filter=given), size=Coalesce(Sum("size", filter=given), 0)
     )
-    calls = _calls(row) if found["given"] else 0
     tokens = -(-found["size"] // BYTES_PER_TOKEN)
-    return found["all"], found["given"], Price(calls, tokens, section.token_estimate if calls else 0)
+    price = _priced(row, tokens, section.token_estimate) if found["given"] else NOTHING
+    return found["all"], found["given"], price
 
 
-def _calls(row: Policy) -> int:
-    return 0 if policies.summariser_name(row) == Outline.name else 1
+def _priced(row: Policy, given: int, gives: int) -> Price:
+    """Return the price of a draw: what is longer than one request takes is parted, and the parts joined."""
+    name = policies.summariser_name(row)
+    if name == Outline.name:
+        return NOTHING
+    parts = max(1, -(-given // conf.model_input_tokens())) if name == MODEL else 1
+    return Price(parts + (parts > 1), given, gives)
 
 
 def _rollups(section: Section, row: Policy) -> Iterable[StaleRollup]:
@@ -268,10 +280,8 @@ def _above(edition: Edition, anchor: Anchor) -> list[str]:
 
 
 def _label(digest: str) -> str:
-    if not digest:
-        return ""
-    found = Prompt.objects.filter(Q(section_digest=digest) | Q(rollup_digest=digest)).order_by("pk").first()
-    return found.label if found else ""
+    found = prompts.texts_of(digest) if digest else None
+    return found.label if found else digest[:8]
 
 
 def words(found: Bill) -> Mapping[str, str]:

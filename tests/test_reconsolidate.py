@@ -157,7 +157,7 @@ def test_the_bill_names_who_read_the_old_words_what_becomes_stale_and_the_price(
 def test_the_price_of_a_model_is_an_estimate_of_what_it_is_given() -> None:
     log = made_of()
     policies.set_default(made_by="test")
-    policies.set_for(log, made_by="test", summariser="model", model="gemma")
+    policies.set_for(log, made_by="test", summariser="model", model="test:gemma")
     found = bill(log, "3-4")
     size = Event.objects.get(log=log, seq=3).size
     assert found.price == (1, -(-size // 4), find(current_edition(log), "3-4").token_estimate)

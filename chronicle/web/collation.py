@@ -14,7 +14,7 @@ CHARACTERS = 30_000
 SENTENCES = 600
 LONGEST = 600  # characters of what is taken for one sentence
 
-_END = re.compile(r"(?<=[.!?…。])\s+|\s*\n\s*")
+_END = re.compile(r"(?:(?<=[.!?…。])|(?<=[.!?…][”\"’'»)\]]))\s+|\s*\n\s*")
 _WORD = re.compile(r"\w+|[^\w\s]|\s+")
 
 SAME, REMOVED, ADDED = "same", "removed", "added"

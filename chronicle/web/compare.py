@@ -12,17 +12,16 @@ from functools import cached_property
 from typing import Any
 
 from django import forms
-from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from chronicle.access import log_for, may_redraw
 from chronicle.divergence import named
 from chronicle.errors import InvalidFilter, UnknownSection
-from chronicle.models import Anchor, AuditEntry, Log, Prompt, Section
+from chronicle.models import Anchor, AuditEntry, Log, Section
+from chronicle.prompts import Texts, texts_of
 from chronicle.reconsolidate import WHAT
-from chronicle.summarisers import prompts
-from chronicle.web.collation import Collation, collate
+from chronicle.web.collation import Collation, Pair, collate, word_by_word
 from chronicle.web.converters import SectionId
 from chronicle.web.events import BIG
 from chronicle.web.respond import respond
@@ -77,25 +76,23 @@ class Comparison:
         return collate(self.a.prose, self.b.prose)
 
     @cached_property
+    def titles(self) -> Pair:
+        return Pair(0, *word_by_word(self.a.title, self.b.title))
+
+    @cached_property
     def stale(self) -> list[Stale]:
         return stale_over(self.log, self.anchor)
 
     @cached_property
     def prompt(self) -> Collation | None:
         """The two prompts against each other, where both are known and they differ."""
-        texts = [self._prompts.get(section.prompt_digest, ("", "")) for section in (self.a, self.b)]
-        differ = self.a.prompt_digest != self.b.prompt_digest
-        return collate(texts[0][1], texts[1][1]) if differ and all(text for _, text in texts) else None
+        a, b = (self._prompts[section.prompt_digest] for section in (self.a, self.b))
+        return collate(a.text, b.text) if a and b and a.text != b.text else None
 
     @cached_property
-    def _prompts(self) -> dict[str, tuple[str, str]]:
-        """By digest: what the prompt is called, and its text."""
-        digests = {self.a.prompt_digest, self.b.prompt_digest} - {""}
-        known = {prompts.prompt_digest(text): ("built in", text) for text in (prompts.SECTION, prompts.ROLLUP)}
-        rows = Prompt.objects.filter(Q(section_digest__in=digests) | Q(rollup_digest__in=digests)).order_by("-pk")
-        for row in rows if digests else ():
-            known |= {row.section_digest: (row.label, row.section), row.rollup_digest: (row.label, row.rollup)}
-        return known
+    def _prompts(self) -> dict[str, Texts | None]:
+        digests = {self.a.prompt_digest, self.b.prompt_digest}
+        return {digest: texts_of(digest) if digest else None for digest in digests}
 
     @cached_property
     def accepted(self) -> Accepted | None:
@@ -125,14 +122,13 @@ class Comparison:
         yield "tokens in · out", _token_words(section)
         yield "cost", "not known" if section.cost is None else f"US$ {section.cost.normalize():f}"
         yield "read", ", ".join(named(row.source) for row in section.sources.all()) or "the events themselves"
-        yield "title", section.title
         yield "digest", section.digest
 
     def _prompt_words(self, section: Section) -> str:
         if not section.prompt_digest:
             return "none"
-        label, _ = self._prompts.get(section.prompt_digest, ("not among the site's own", ""))
-        return f"{label} · {section.prompt_digest[:8]}…"
+        found = self._prompts[section.prompt_digest]
+        return f"{found.label if found else 'not one of this site'} · {section.prompt_digest[:8]}…"
 
 
 def _pin_words(keys: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ from chronicle import asking, tasks
 from chronicle.access import log_for, may_redraw
 from chronicle.asking import Asked
 from chronicle.divergence import Bill, bill_of, edition_of, price_words, prompt_labels, row_for, superseding
-from chronicle.errors import ChronicleFork, InvalidFilter, InvalidPolicy, InvalidSection, UnknownSection
+from chronicle.errors import CannotStart, ChronicleFork, InvalidFilter, InvalidPolicy, InvalidSection, UnknownSection
 from chronicle.models import Job, JobState, Log, Section
 from chronicle.reading import parse_ref
 from chronicle.reconsolidate import REASON
@@ -86,7 +86,7 @@ def _accepted(request: HttpRequest, log: Log, section: Section, form: Acceptance
     except ChronicleFork as fork:
         messages.warning(request, f"{fork} Nothing was drawn.")
         return _compare(log, section.anchor.ref, seen, parse_ref(fork.details["current"]).generation or 1)
-    except (InvalidPolicy, InvalidSection) as refused:
+    except (CannotStart, InvalidPolicy, InvalidSection) as refused:
         form.add_error(None, str(refused))
         return _page(request, log, section, form, words, status=422)
     if asked.replayed:
