@@ -1,7 +1,8 @@
-"""What a person asks for and pays for: a re-consolidation, as a job that a repeat of the same click finds again.
+"""What a person asks for and pays for: a re-consolidation, a rebuild, as a job that a repeat of a click finds again.
 
-Guarantees: one job per generation that is superseded, so a double click, two clicks of two people or a repeat of
-the request cost one draw; the answer to a repeat says so (`replayed`), and whether it asked with other words.
+Guarantees: one job per generation that is superseded and one per edition that is replaced, so a double click, two
+clicks of two people or a repeat of the request cost one draw; the answer to a repeat says so (`replayed`), and
+whether it asked with other words.
 Refuses, before a job is made: what is not accepted, not here, superseded by another way, or has no such name.
 """
 
@@ -17,9 +18,11 @@ from chronicle.errors import ChronicleFork, DivergenceNotAccepted, UnknownSectio
 from chronicle.jobs import Held
 from chronicle.models import Edition, Job, JobState, Log, Section
 from chronicle.reading import find, parse_ref
+from chronicle.rebuild import check as check_rebuild
 from chronicle.reconsolidate import check_reason
+from chronicle.sections import current_edition
 
-RECONSOLIDATE = "reconsolidate"
+RECONSOLIDATE, REBUILD = "reconsolidate", "rebuild"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +72,43 @@ def reconsolidation(
 
 
 def _asked(log: Log, edition: Edition, section: Section, by: str, words: dict[str, str]) -> Asked:
+    seen = named(section)
+    place = {"section": seen, "edition": edition.number}
+    return _once(RECONSOLIDATE, log, _key(edition, seen), place, by, words)
+
+
+def _once(kind: str, log: Log, key: str, place: dict[str, Any], by: str, words: dict[str, str]) -> Asked:
+    """The open job of the key, or a new one; one that waits for its next try is tried now."""
     mine = str(uuid4())
-    job = jobs.enqueue(
-        RECONSOLIDATE,
-        log.public_id,
-        key=_key(edition, named(section)),
-        args={"section": named(section), "edition": edition.number, "asked": mine, **words},
-        made_by=by,
-    )
+    job = jobs.enqueue(kind, log.public_id, key=key, args={**place, "asked": mine, **words}, made_by=by)
     if job.args["asked"] == mine:
         return Asked(job)
     if job.state == JobState.PARKED or (job.state == JobState.QUEUED and job.next_try > timezone.now()):
         job = jobs.retry(job.pk, by=by)  # a person asks again: it need not wait
     return Asked(job, True, _differs(job, by, words))
+
+
+def rebuilding(
+    log: Log, *, accepted: bool, by: str, reason: str = "", replay: str | None = None, seen: int | None = None
+) -> Asked:
+    """Return the job that rebuilds the log's chronicle; `seen` is the edition that was to be replaced.
+
+    Raises GenerativeRebuild (with the bill), InvalidSection for the reason, PinMiss, InvalidPolicy, and
+    ChronicleFork when another edition than `seen` is in force, unless that is what was asked for before.
+    """
+    check_reason(reason)
+    check_rebuild(log, accepted=accepted, replay=replay)
+    words, number = {"reason": reason, "replay": replay or ""}, current_edition(log).number
+    if seen is not None and seen != number:
+        earlier = Job.objects.filter(key=_rebuild_key(log, seen)).exclude(state=JobState.FAILED).order_by("-pk").first()
+        if earlier is None:
+            raise ChronicleFork(f"Edition {number} is in force by now, not {seen}.", current=str(number))
+        return Asked(earlier, True, _differs(earlier, by, words))
+    return _once(REBUILD, log, _rebuild_key(log, number), {"edition": number}, by, words)
+
+
+def _rebuild_key(log: Log, number: int) -> str:
+    return f"{REBUILD}:{log.pk}:{number}"
 
 
 def drawn_by(log: Log, held: Held) -> Section | None:

@@ -183,9 +183,15 @@ class InvalidPolicy(ChronicleError):
 
 
 class GenerativeRebuild(ChronicleError):
-    """A rebuild of generated prose was not acknowledged."""
+    """A rebuild of generated prose was not acknowledged; `details["bill"]` says what it would cost."""
 
     name = "generative_rebuild"
+
+
+class RebuildHalted(ChronicleError):
+    """A rebuild could not go on; what it has built is kept, the old edition stays in force."""
+
+    name = "rebuild_halted"
 
 
 class UnknownFormat(ChronicleError):

@@ -72,21 +72,29 @@ class Work(NamedTuple):
 
 
 class ChronicleFold:
-    """Draws level-0 sections of one edition, with `draws` (as the policies say by default)."""
+    """Draws level-0 sections of one edition, with `draws` (as the policies say by default), to `upto` at most."""
 
     determinism = GENERATIVE
 
     def __init__(
-        self, edition: Edition, *, draws: Draws | None = None, made_by: str = "", limit: int = UNITS_A_BATCH
+        self,
+        edition: Edition,
+        *,
+        draws: Draws | None = None,
+        made_by: str = "",
+        limit: int = UNITS_A_BATCH,
+        upto: int | None = None,
     ) -> None:
         self.edition = edition
         self.name = NAME if edition.state == EditionState.CURRENT else f"{NAME}/{edition.number}"
         self.written: list[Section] = []
         self.failed = 0
+        self.error: Exception | None = None
         self.drawn_tokens = 0
         self._draws = draws or Draws(edition)
         self._made_by = made_by
         self._limit = limit
+        self._upto = upto
         self._rows = policies.rows(edition.log)
 
     def check(self) -> None:
@@ -101,6 +109,10 @@ class ChronicleFold:
         """Draw the closed units of `events`, in order, up to the first that fails or still waits."""
         since = events[0].seq - 1
         units = closed_units(events, policies.for_units(self._rows), since_seq=since)
+        if self._upto is not None:
+            units = [unit for unit in units if unit.to_seq <= self._upto]
+            if not units and events[-1].seq >= self._upto:
+                return Prepared(since, [], stop=True)
         work: list[Work] = []
         self.drawn_tokens = 0
         for unit in units[: self._limit]:
@@ -121,7 +133,7 @@ class ChronicleFold:
             draft = drawn.draft
             if isinstance(draft, Exception):
                 failures.keep(self.edition, 0, unit.from_seq, unit.to_seq, draft)
-                self.failed += 1
+                self.failed, self.error = self.failed + 1, draft
                 logger.warning("log %s: unit %s-%s failed", self.edition.log_id, unit.from_seq, unit.to_seq)
                 continue
             new = self._new(unit, drawn.name, draft)

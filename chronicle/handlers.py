@@ -12,9 +12,10 @@ from typing import Any
 from django.utils import timezone
 
 from chronicle import asking, fold, jobs, uploads
+from chronicle import rebuild as rebuilding
 from chronicle import reconsolidate as redrawing
 from chronicle.divergence import named
-from chronicle.errors import ChronicleError, ChronicleFork, LeaseLost, LogNotFound, Superseded
+from chronicle.errors import ChronicleError, ChronicleFork, InvalidPolicy, LeaseLost, LogNotFound, PinMiss, Superseded
 from chronicle.importers.protocol import Refused
 from chronicle.ingest import FileReport, Found, found, ingest_file, totals
 from chronicle.jobs import Held
@@ -28,9 +29,11 @@ REFUSALS_KEPT = 50
 def install() -> None:
     """Name the kinds; called once, when the application is ready."""
     jobs.HANDLERS.update(canary=canary, consolidate=consolidate, ingest=uploads.ingest, ingest_path=ingest_path)
-    jobs.HANDLERS.update({asking.RECONSOLIDATE: reconsolidate})
+    jobs.HANDLERS.update({asking.RECONSOLIDATE: reconsolidate, asking.REBUILD: rebuild})
     # Who accepted a divergence accepted one draw: what came of it is told, and asked for again by a person.
     jobs.FINAL_FOR[asking.RECONSOLIDATE] = (ChronicleError, TypeError)
+    # A rebuild that halted goes on at its next try; what these say will not change by itself.
+    jobs.FINAL_FOR[asking.REBUILD] = (InvalidPolicy, PinMiss, Superseded, TypeError)
 
 
 def canary(_: Held) -> Mapping[str, Any]:
@@ -77,6 +80,31 @@ def reconsolidate(held: Held) -> Mapping[str, Any]:
         made = earlier
     held.spent(tokens_in=made.tokens_in or 0, tokens_out=made.tokens_out or 0)
     return {"section": named(made), "supersedes": args["section"]}
+
+
+def rebuild(held: Held) -> Mapping[str, Any]:
+    """Draw a log's chronicle again into a new edition, as a person accepted; gone on with, never begun twice."""
+    log, args = Log.objects.filter(public_id=held.target).first(), held.args
+    if log is None:
+        raise LogNotFound
+    for done in rebuilding.reports(log):
+        if done["replaced"] == args["edition"]:  # its worker died between the switch and the end of the job
+            return {name: done[name] for name in done if name not in ("at", "by")}
+    try:
+        report = rebuilding.rebuild(
+            log,
+            discard_generated=True,
+            by=held.made_by,
+            reason=args["reason"],
+            replay=args["replay"] or None,
+            fence=held.step,
+            progress=held.progress,
+        )
+    except LeaseLost as lost:
+        held.spent(wasted_tokens=lost.details.get("wasted_tokens", 0))
+        raise
+    held.spent(calls=report.calls, tokens_in=report.tokens_in, tokens_out=report.tokens_out)
+    return report.as_json()
 
 
 def ingest_path(held: Held) -> Mapping[str, Any]:

@@ -4,17 +4,17 @@ Guarantees: state and position commit together; all draws of a batch are done be
 opens (if the batch then fails, they are lost and drawn again, anchors unchanged); another writer that
 was first makes the batch Superseded and nothing is written.
 Refuses: a fold that does not declare itself deterministic or generative, two folds of one name, a
-batch size below 1, an asynchronous draw under the synchronous path.
+batch size below 1, an asynchronous draw under the synchronous path, a rebuild in place of generated state.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from django.db import transaction
 
 from chronicle import drawing
 from chronicle.envelope import StoredEvent
-from chronicle.errors import Superseded
+from chronicle.errors import GenerativeRebuild, Superseded
 from chronicle.log import locked, read
 from chronicle.models import FoldPosition, Log
 
@@ -53,6 +53,13 @@ class Fold(Protocol):
     def apply(self, work: Any) -> None: ...
 
 
+@runtime_checkable
+class Resettable(Protocol):
+    """A fold that can drop its state, to be made anew from the log."""
+
+    def reset(self) -> None: ...
+
+
 class Projector:
     """Runs folds over one log. `fence` is called inside each writing transaction and raises when the lease is lost."""
 
@@ -88,6 +95,28 @@ class Projector:
         """As `catch_up`, awaiting draws; folds and draws one after another, database work on one thread."""
         for fold in [self._folds[name] for name in names or self._folds]:
             await drawing.arun(self._catch_up(fold))
+
+    def steps(self, *names: str) -> drawing.Steps[None]:
+        """As `catch_up`, for whoever drives the draws together with others."""
+        for fold in [self._folds[name] for name in names or self._folds]:
+            yield from self._catch_up(fold)
+
+    def rebuild(self, name: str) -> None:
+        """Make a deterministic fold's state anew, in one transaction: a failure in the middle leaves the old one.
+
+        Raises GenerativeRebuild for a fold that draws: generated words are rebuilt beside the old, by
+        `chronicle.rebuild`, once that is accepted. Raises KeyError, and TypeError for a fold without `reset`.
+        """
+        fold = self._folds[name]
+        if fold.determinism != DETERMINISTIC:
+            raise GenerativeRebuild(f"Fold {name!r} is generated: a rebuild would draw other words. Nothing was reset.")
+        if not isinstance(fold, Resettable):
+            raise TypeError(f"Fold {name!r} has no reset, so it cannot be made anew.")
+        with transaction.atomic():
+            locked(self._log.pk)
+            fold.reset()
+            FoldPosition.objects.filter(log=self._log, fold=name).update(seq=0, seen_seq=0)
+            self.catch_up(name)
 
     def _catch_up(self, fold: Fold) -> drawing.Steps[None]:
         size = self._batch_size

@@ -6,7 +6,7 @@ step; a draw that fails writes nothing, stamps nothing, keeps its next try and h
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from django.db import transaction
@@ -24,10 +24,28 @@ logger = logging.getLogger(__name__)
 
 
 class RolledUp(NamedTuple):
-    """What a run made, oldest first, and how many batches failed."""
+    """What a run made, oldest first, how many batches failed, and the last error of those."""
 
     made: tuple[Section, ...]
     failed: int
+    error: Exception | None = None
+
+
+class Slot(NamedTuple):
+    """A batch to roll up, and the policy row it is drawn under."""
+
+    batch: Batch
+    row: Policy
+
+
+type Choose = Callable[[list[Entry]], Iterable[Slot]]
+
+
+def steps(
+    edition: Edition, choose: Choose, *, fence: Fence | None = None, draws: Draws | None = None, made_by: str = "system"
+) -> drawing.Steps[RolledUp]:
+    """As `roll_up`, of the slots that `choose` gives for a cover, first choice first, instead of those that are due."""
+    return _Rolling(edition, fence, draws, made_by, choose).steps()
 
 
 def roll_up(
@@ -94,7 +112,14 @@ def children_of(log: Log, sections: Sequence[Section]) -> list[Child]:
 class _Rolling:
     """One run over one edition."""
 
-    def __init__(self, edition: Edition, fence: Fence | None, draws: Draws | None, made_by: str) -> None:
+    def __init__(
+        self,
+        edition: Edition,
+        fence: Fence | None,
+        draws: Draws | None,
+        made_by: str,
+        choose: Choose | None = None,
+    ) -> None:
         self._edition = edition
         self._fence = fence
         self._made_by = made_by
@@ -104,14 +129,17 @@ class _Rolling:
         self._draws.summariser(self._row)  # a policy that names none is refused before anything is drawn
         self._passed_over: set[str] = set()
         self._failures = 0
+        self._error: Exception | None = None
+        self._choose = choose or self._due
 
     def steps(self) -> drawing.Steps[RolledUp]:
         made: list[Section] = []
         cover = cover_entries(self._edition)
-        while (batch := self._next(cover)) is not None:
+        while (chosen := self._next(cover)) is not None:
+            batch, row = chosen
             children = self._children(batch)
             given = children_of(self._edition.log, children)
-            drawn = yield from self._draws.rollup(batch.rollup.name, given, self._row)
+            drawn = yield from self._draws.rollup(batch.rollup.name, given, row)
             if isinstance(drawn.draft, Exception):
                 self._fail(batch, drawn.draft)
                 continue
@@ -127,14 +155,17 @@ class _Rolling:
                 logger.info("log %s: rollup %s superseded: %s", self._edition.log_id, batch.rollup.name, error)
                 self._passed_over.add(batch.rollup.name)
                 cover = cover_entries(self._edition)
-        return RolledUp(tuple(made), self._failures)
+        return RolledUp(tuple(made), self._failures, self._error)
 
-    def _next(self, cover: list[Entry]) -> Batch | None:
-        for batch in due_rollups(cover, self._policy):
-            slot = batch.rollup
+    def _due(self, cover: list[Entry]) -> Iterable[Slot]:
+        return (Slot(batch, self._row) for batch in due_rollups(cover, self._policy))
+
+    def _next(self, cover: list[Entry]) -> Slot | None:
+        for chosen in self._choose(cover):
+            slot = chosen.batch.rollup
             waits = failures.waits(self._edition, slot.level, slot.from_seq, slot.to_seq)
             if slot.name not in self._passed_over and not waits:
-                return batch
+                return chosen
         return None
 
     def _children(self, batch: Batch) -> list[Section]:
@@ -147,7 +178,7 @@ class _Rolling:
     def _fail(self, batch: Batch, error: Exception) -> None:
         slot = batch.rollup
         self._passed_over.add(slot.name)
-        self._failures += 1
+        self._failures, self._error = self._failures + 1, error
         failures.keep(self._edition, slot.level, slot.from_seq, slot.to_seq, error)
         logger.warning("log %s: rollup %s failed", self._edition.log_id, slot.name)
 

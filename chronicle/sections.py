@@ -162,6 +162,8 @@ def _check(edition: Edition, new: NewSection, *, level: int) -> Log:
     if canonical.unstorable(new.prose) is not None or canonical.unstorable(new.title) is not None:
         raise InvalidSection(f"Section {new.ref} holds a character no database takes.")
     log = locked(edition.log_id)
+    if Edition.objects.filter(pk=edition.pk, state=EditionState.ARCHIVED).exists():
+        raise Superseded(f"Section {new.ref}: edition {edition.number} is archived, another is in force.")
     if new.to_seq > log.last_seq:
         raise InvalidSection(f"Section {new.ref} goes past the end of its log, {log.last_seq}.")
     return log

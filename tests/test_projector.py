@@ -9,13 +9,13 @@ import pytest
 from chronicle import drawing, sections
 from chronicle.draws import Draws
 from chronicle.envelope import StoredEvent
-from chronicle.errors import LeaseLost, Superseded
+from chronicle.errors import GenerativeRebuild, LeaseLost, Superseded
 from chronicle.failures import next_try
 from chronicle.fold import ChronicleFold
-from chronicle.log import read
+from chronicle.log import append, read
 from chronicle.models import Log, Section
 from chronicle.projector import Prepared, Projector
-from tests.builders import log_of, units_of
+from tests.builders import log_of, said, units_of
 from tests.summarisers import Noting
 
 pytestmark = pytest.mark.django_db
@@ -64,6 +64,57 @@ def test_a_deterministic_fold_keeps_its_own_position_and_reads_in_batches() -> N
     projector.catch_up("counting")
     assert counting.batches == [10, 10, 5]
     assert (projector.position("counting"), projector.position("chronicle")) == (25, 0)
+
+
+class Totalling(Counting):
+    """A deterministic fold with a state that can be dropped."""
+
+    def __init__(self, fails_after: int = 100) -> None:
+        super().__init__()
+        self.fails_after = fails_after
+
+    def reset(self) -> None:
+        self.batches.clear()
+
+    def apply(self, work: int) -> None:
+        super().apply(work)
+        if len(self.batches) > self.fails_after:
+            raise ValueError("no more")
+
+
+@pytest.mark.promise("A50")
+def test_a_deterministic_fold_is_rebuilt_without_being_asked() -> None:
+    log, totalling = log_of(25), Totalling()
+    projector = Projector(log, [totalling], batch_size=10)
+    projector.catch_up()
+    append(log, [said()])
+    projector.rebuild("counting")
+    assert totalling.batches == [10, 10, 6] and projector.position("counting") == 26
+
+
+@pytest.mark.promise("DA12")
+def test_a_rebuild_of_a_fold_that_fails_in_the_middle_leaves_its_position() -> None:
+    log, totalling = log_of(25), Totalling()
+    projector = Projector(log, [totalling], batch_size=10)
+    projector.catch_up()
+    totalling.fails_after = 1
+    with pytest.raises(ValueError, match="no more"):
+        projector.rebuild("counting")
+    assert projector.position("counting") == 25
+
+
+@pytest.mark.promise("A49")
+def test_a_generative_fold_is_not_rebuilt_in_its_place() -> None:
+    log = units_of(3)
+    projector = Projector(log, [drawn_by(log, Noting()), Counting()])
+    projector.catch_up()
+    with pytest.raises(GenerativeRebuild, match="Nothing was reset"):
+        projector.rebuild("chronicle")
+    assert Section.objects.count() == 3 and projector.position("chronicle") == 6
+    with pytest.raises(TypeError, match="no reset"):
+        projector.rebuild("counting")
+    with pytest.raises(KeyError):
+        projector.rebuild("unknown")
 
 
 @pytest.mark.promise("A39", "A40", "A46")

@@ -71,6 +71,18 @@ def consolidate_now(log: Log) -> dict[str, Any]:
         jobs.sweep(timezone.now())
 
 
+def finished(job: Job) -> Job:
+    """Run a job here, or wait for the worker that has it; one that failed here and waits is not waited for."""
+    while job.state in (JobState.QUEUED, JobState.RUNNING):
+        if jobs.run(job.pk) is None:
+            time.sleep(ASK_EVERY)
+            jobs.sweep(timezone.now())
+        job = Job.objects.get(pk=job.pk)
+        if job.state == JobState.QUEUED and job.next_try > timezone.now():
+            break
+    return job
+
+
 def _answer(log: Log, job: Job) -> dict[str, Any]:
     if job.state == JobState.DONE and job.result is not None:
         return {"log": log.public_id, **job.result}
