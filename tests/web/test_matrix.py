@@ -51,6 +51,7 @@ ROWS = {
     "unit-retry": Row("act", lambda known: {"failure_id": known.failure.pk}, ({"failure_id": 999_999},)),
     "chronicle": Row("log", of_log()),
     "events": Row("log", of_log()),
+    "pins": Row("log", of_log()),
     "event": Row("log", of_log(seq=1), ({"seq": 999_999},)),
     "attachment": Row("log", of_log(seq=1, digest=DIGEST), ({"seq": 2}, {"digest": "cd" * 32}, {"seq": 999_999})),
     "section": Row("log", of_log(section_id="1-3"), ({"section_id": "2-3"}, {"section_id": "L1:1-3"})),

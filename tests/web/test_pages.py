@@ -21,6 +21,7 @@ PAGES = {
     "chronicle, the tail": ("/logs/{log}/?open=tail", "in-tail"),
     "events": ("/logs/{log}/events/", "list"),
     "events, filtered": ("/logs/{log}/events/?kind=message&text=answer", "list"),
+    "pins": ("/logs/{log}/pins/", "list"),
     "event": ("/logs/{log}/events/4/", "payload"),
     "event, its text": ("/logs/{log}/events/4/", "c4"),
     "event, raw": ("/logs/{log}/events/4/?tab=raw", "payload"),
@@ -135,7 +136,7 @@ def test_anonymous_visitors_are_sent_to_sign_in(client: Client, small: Log):
 
 def test_an_unknown_log_and_one_that_is_not_yours_are_the_same_bytes(page: Client, db: None):
     log = log_with(2, owner="someone else")
-    for path in ("", "events/", "events/1/", "sections/1-7/", "events/1/?as=payload"):
+    for path in ("", "events/", "pins/", "events/1/", "sections/1-7/", "events/1/?as=payload"):
         foreign = page.get(f"/logs/{log.public_id}/{path}")
         unknown = page.get(f"/logs/unknown/{path}")
         assert foreign.status_code == unknown.status_code == 404
