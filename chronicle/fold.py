@@ -6,6 +6,7 @@ unit with no public content gets a fixed text and no call; log lines carry ids a
 """
 
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -24,6 +25,8 @@ from chronicle.log import read
 from chronicle.models import Edition, EditionState, FoldPosition, Log, Origin, Section, UnitFailure
 from chronicle.projector import GENERATIVE, Fence, Prepared, Projector
 from chronicle.sections import NewSection
+from chronicle.story import Told, before, told
+from chronicle.story import sources as told_sources
 from chronicle.summarisers import span_of
 from chronicle.summarisers.protocol import Draft, Summariser
 from chronicle.units import Unit, closed_units, iter_units
@@ -32,6 +35,7 @@ logger = logging.getLogger(__name__)
 
 NAME = "chronicle"
 UNITS_A_BATCH = 25
+BATCH_SECONDS = 120  # of drawing, then what is drawn is written: with a slow model 25 units would outlive a task
 TRIES_BEFORE_CLOSING = 5
 QUIET = timedelta(seconds=30)
 WITHOUT_SUMMARY = "This stretch was closed without a summary after {attempts} failed attempts. Its events are below."
@@ -69,6 +73,7 @@ class Work(NamedTuple):
 
     unit: Unit
     drawn: Drawn
+    story: tuple[Told, ...] = ()
 
 
 class ChronicleFold:
@@ -114,22 +119,28 @@ class ChronicleFold:
             if not units and events[-1].seq >= self._upto:
                 return Prepared(since, [], stop=True)
         work: list[Work] = []
-        self.drawn_tokens = 0
+        drawn_before: list[Told] = []
+        self.drawn_tokens, began = 0, time.monotonic()
         for unit in units[: self._limit]:
+            if work and time.monotonic() - began > BATCH_SECONDS:
+                break
             if failures.waits(self.edition, 0, unit.from_seq, unit.to_seq):
                 return Prepared(work[-1].unit.to_seq if work else since, work, stop=True)
-            span = span_of(events[unit.from_seq - since - 1 : unit.to_seq - since])
             row = policies.at(self._rows, unit.to_seq)
+            story = before(self.edition, unit.from_seq, row.story_so_far, drawn_before)
+            span = span_of(events[unit.from_seq - since - 1 : unit.to_seq - since])
+            span = replace(span, story=tuple(one.child for one in story))
             drawn = yield from self._draws.section(f"{unit.from_seq}-{unit.to_seq}", span, row)
-            work.append(Work(unit, drawn))
+            work.append(Work(unit, drawn, story))
             if isinstance(drawn.draft, Exception):
                 return Prepared(work[-2].unit.to_seq if len(work) > 1 else since, work, stop=True)
+            drawn_before.append(told(unit.from_seq, unit.event_count, drawn.draft))
             self.drawn_tokens += drawn.wasted_tokens()
         return Prepared(work[-1].unit.to_seq if work else since, work)
 
     def apply(self, work: Sequence[Work]) -> None:
         """Write anchors, sections and pins, or the failure of the last; a replayed unit keeps its row."""
-        for unit, drawn in work:
+        for unit, drawn, story in work:
             draft = drawn.draft
             if isinstance(draft, Exception):
                 failures.keep(self.edition, 0, unit.from_seq, unit.to_seq, draft)
@@ -137,7 +148,7 @@ class ChronicleFold:
                 logger.warning("log %s: unit %s-%s failed", self.edition.log_id, unit.from_seq, unit.to_seq)
                 continue
             new = self._new(unit, drawn.name, draft)
-            self.written.append(sections.append(self.edition, new))
+            self.written.append(sections.append(self.edition, new, sources=told_sources(story, self.written)))
             drawn.commit()
             failures.clear(self.edition, 0, unit.from_seq, unit.to_seq)
             logger.info("log %s: section %s drawn by %s", self.edition.log_id, new.ref, drawn.name)

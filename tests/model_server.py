@@ -78,7 +78,12 @@ def serving(monkeypatch: pytest.MonkeyPatch, *script: Step) -> Iterator[Server]:
 
 
 def completion(
-    text: str | None, *, finish: str = "stop", tokens: tuple[int, int] | None = (100, 20), **message: Any
+    text: str | None,
+    *,
+    finish: str = "stop",
+    tokens: tuple[int, int] | None = (100, 20),
+    model_name: str = "scripted-2026",
+    **message: Any,
 ) -> dict[str, Any]:
     """Return an answer in the shape of the chat API."""
     usage = (
@@ -88,7 +93,7 @@ def completion(
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 1767225600,
-        "model": "scripted-2026",
+        "model": model_name,
         "choices": [
             {"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": text, **message}}
         ],

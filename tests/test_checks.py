@@ -1,5 +1,7 @@
 """What must be right before the site starts."""
 
+from typing import Any
+
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
@@ -46,3 +48,24 @@ def test_an_sqlite_with_the_wal_reset_bug_is_warned_of(
 
 def test_nothing_is_asked_of_a_database_that_is_not_named() -> None:
     assert checks.database() == []
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"SUMMARISER": "model", "MODEL": ""}, "set MODEL=provider:name"),
+        ({"SUMMARISER": "oracle"}, "none of outline, model"),
+        ({"SUMMARISER": "model", "MODEL": "openai:x", "MODEL_TEMPERATURE": "hot"}, "from 0 to 2"),
+        ({"SUMMARISER": "model", "MODEL": "openai:x", "MODEL_TIMEOUT": 0}, "MODEL_TIMEOUT is a number from 1 to 540"),
+    ],
+)
+def test_a_summariser_that_could_draw_nothing_is_warned_of(
+    settings: Settings, given: dict[str, Any], words: str
+) -> None:
+    for name, value in given.items():
+        setattr(settings, name, value)
+    (warning,) = checks.summariser()
+    assert warning.id == "chronicle.W003" and words in warning.msg
+    settings.MODEL, settings.MODEL_TEMPERATURE, settings.MODEL_TIMEOUT = "openai:x", "0.5", 120
+    settings.SUMMARISER = "model"
+    assert checks.summariser() == []

@@ -106,7 +106,9 @@ def test_a_batch_that_fails_to_commit_leaves_nothing_and_is_drawn_again(monkeypa
     monkeypatch.setattr(
         sections,
         "append",
-        lambda edition, new: (_ for _ in ()).throw(OSError("disk")) if new.from_seq > 1 else real(edition, new),
+        lambda edition, new, **given: (
+            (_ for _ in ()).throw(OSError("disk")) if new.from_seq > 1 else real(edition, new, **given)
+        ),
     )
     with pytest.raises(OSError, match="disk"):
         consolidate(log, summariser=noting)
@@ -283,7 +285,9 @@ def test_awaited_draws_run_one_after_another_and_the_database_stays_on_one_threa
             return draft
 
     real = sections.append
-    monkeypatch.setattr(sections, "append", lambda *given: (threads.add(threading.get_ident()), real(*given))[1])
+    monkeypatch.setattr(
+        sections, "append", lambda *given, **more: (threads.add(threading.get_ident()), real(*given, **more))[1]
+    )
     async_to_sync(aconsolidate)(units_of(5), summariser=Watching())
     assert len(threads) == 1
 

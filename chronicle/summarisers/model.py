@@ -27,6 +27,7 @@ from chronicle.summarisers.requests import Generation, Request, joining, story_r
 from chronicle.tokens import estimate
 
 KIND = "model_call"
+CHAT = "openai-chat"
 MILLIONTH = Decimal("0.000001")
 BUILT_IN = Prompts(built_in.SECTION, built_in.ROLLUP)
 
@@ -123,7 +124,8 @@ class ModelSummariser:
         return await call(request, timeout=self.settings.timeout, retries=self.settings.retries)
 
     def _request(self, prompt: str, text: str) -> Request:
-        return Request(model=self.model, system=prompt, user=text, generation=self.settings.generation)
+        name = self.model if ":" in self.model else f"{CHAT}:{self.model}"
+        return Request(model=name, system=prompt, user=text, generation=self.settings.generation)
 
     def _room(self, prompt: str) -> int:
         return self.settings.input_tokens - estimate(prompt)

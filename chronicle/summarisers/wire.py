@@ -24,7 +24,6 @@ from chronicle.summarisers.addresses import check_address
 from chronicle.summarisers.requests import Request
 
 MOST = 8 * 1024**2
-CHAT = "openai-chat"
 
 type Answer = dict[str, Any]
 
@@ -68,7 +67,7 @@ async def _model(name: str, stack: AsyncExitStack) -> Model:
             return infer_provider(kind)
         return cast("Provider[Any]", made(http_client=client))
 
-    return infer_model(name if ":" in name else f"{CHAT}:{name}", provider)
+    return infer_model(name, provider)
 
 
 def _settings(request: Request, timeout: float, retries: int) -> ModelSettings:
