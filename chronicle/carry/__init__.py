@@ -3,9 +3,9 @@
 `export` writes, `check` proves a file against itself, `load` proves it, compares it with what is here, and writes.
 """
 
-from chronicle.carry.check import AGAINST, CarryReport, LogReport, check
-from chronicle.carry.export import Exported, export
-from chronicle.carry.load import Loaded, load
+from chronicle.carry.checking import AGAINST, CarryReport, LogReport, check
+from chronicle.carry.exporting import Exported, export
+from chronicle.carry.loading import Loaded, load
 from chronicle.carry.recording import Recorded, record
 
 __all__ = ["AGAINST", "CarryReport", "Exported", "Loaded", "LogReport", "Recorded", "check", "export", "load", "record"]

@@ -14,6 +14,7 @@ from chronicle.carry.chronicles import EditionProof
 from chronicle.carry.citing import CitingProof
 from chronicle.carry.file import refuse
 from chronicle.errors import InvalidPolicy
+from chronicle.summarisers.prompts import prompt_digest
 
 RANKS: dict[type, int] = {shape: rank for rank, shape in enumerate(shapes.ORDER)}
 # What may follow what although it stands earlier in the order: an event a pin, an edition the end of another.
@@ -69,6 +70,8 @@ class LogProof:
                 self.chain.attachment(line, row)
             case shapes.Policy():
                 _check_policy(line, row)
+            case shapes.Prompt():
+                _check_prompt(line, row)
             case shapes.Edition():
                 self._begin_edition(line, row)
             case shapes.Anchor():
@@ -127,9 +130,14 @@ class LogProof:
 
 def _check_policy(line: int, row: shapes.Policy) -> None:
     try:
-        policies.check({name: getattr(row, name) for name in policies.VALUES})
+        policies.check({name: getattr(row, name) for name in (*policies.RANGES, "boundary")})
     except InvalidPolicy as error:
         refuse(line, f"policy from {row.from_seq}: {error}")
+
+
+def _check_prompt(line: int, row: shapes.Prompt) -> None:
+    if (prompt_digest(row.section), prompt_digest(row.rollup)) != (row.section_digest, row.rollup_digest):
+        refuse(line, f"prompt {row.name}/{row.version}: its texts are not what was recorded (digest)")
 
 
 def _check_times(line: int, row: Any) -> None:

@@ -16,7 +16,7 @@ from django.db import transaction
 
 from chronicle import audit
 from chronicle.carry import shapes
-from chronicle.carry.check import CarryReport, check
+from chronicle.carry.checking import CarryReport, check
 from chronicle.carry.file import Reader, refuse
 from chronicle.carry.landing import LogLanding
 from chronicle.carry.tally import Tally, total
