@@ -21,6 +21,7 @@ def _secret_key() -> str:
 
 
 SECRET_KEY = _secret_key()
+TOKEN_KEY = os.environ.get("TOKEN_KEY", "")
 ALLOWED_HOSTS = [host for host in os.environ.get("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(",") if host]
 CSRF_TRUSTED_ORIGINS = [origin for origin in os.environ.get("CSRF_TRUSTED_ORIGINS", "").split(",") if origin]
 
@@ -33,6 +34,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django_htmx",
     "django_q",
+    "ninja",  # for its templates and files alone: the page of the API loads nothing from elsewhere
     "chronicle",
 ]
 

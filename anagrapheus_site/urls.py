@@ -1,10 +1,13 @@
-"""Where each address leads; the pages' own addresses are in `chronicle.web.urls`."""
+"""Where each address leads; the API's are in `chronicle.api.app`, the pages' in `chronicle.web.urls`."""
 
 from django.contrib import admin
 from django.urls import include, path
 
+from chronicle.api.app import urlpatterns as api
+
 urlpatterns = [
     path("admin/", admin.site.urls),
+    path("api/v1/", include(api)),
     path("", include("chronicle.web.urls")),
 ]
 

@@ -12,6 +12,8 @@ from chronicle import canonical
 from chronicle.errors import LogNotFound
 from chronicle.models import Event, Grant, Log
 
+CHOSEN_TAG = "anagrapheus/chosen-log/1"
+
 
 def granted_owners(user: User) -> QuerySet[Grant, str]:
     """Return the owners whose logs the user, or a group of the user's, was granted."""
@@ -34,6 +36,23 @@ def log_for(user: AbstractBaseUser | AnonymousUser, public_id: str) -> Log:
     if found is None:
         raise LogNotFound
     return found
+
+
+def log_of(owner: str, public_id: str) -> Log:
+    """Return the owner's log, by its id or by the name the owner chose for it. Raises LogNotFound."""
+    if canonical.unstorable(public_id) is None:
+        ids = [public_id, chosen_id(owner, public_id)]
+        if (found := Log.objects.filter(owner=owner, public_id__in=ids).order_by("pk").first()) is not None:
+            return found
+    raise LogNotFound
+
+
+def chosen_id(owner: str, name: str) -> str:
+    """Return the id of the log that an owner calls `name`.
+
+    It is the owner's own: what others call theirs cannot be learnt by choosing a name that is taken.
+    """
+    return f"c{canonical.digest(CHOSEN_TAG, owner, name)[:32]}"
 
 
 def events_for(events: QuerySet[Event], reader: str | None) -> QuerySet[Event]:

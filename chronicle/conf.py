@@ -15,7 +15,7 @@ from chronicle.summarisers.model import Settings
 from chronicle.summarisers.requests import Generation
 
 
-def kept_secret(path: Path) -> str:
+def kept_secret(path: Path, *, setting: str = "SECRET_KEY") -> str:
     """Return the secret kept at `path`, made with 50 random bytes (mode 0600) when there is none yet.
 
     Two processes that start at once agree: the file is linked into place whole, the loser reads it.
@@ -28,8 +28,8 @@ def kept_secret(path: Path) -> str:
         return path.read_text().strip()
     except OSError as error:
         raise CannotStart(
-            f"The secret key cannot be kept at {path} ({error.strerror}); set DATA_DIR to a folder that can be"
-            " written, or set SECRET_KEY."
+            f"A secret key cannot be kept at {path} ({error.strerror}); set DATA_DIR to a folder that can be"
+            f" written, or set {setting}."
         ) from error
 
 
@@ -60,6 +60,13 @@ def database(url: str) -> DBConfig:
 
 
 _DATABASE_URL = "DATABASE_URL is no address of a database: give sqlite:///file or postgres://user:password@host/name."
+
+
+def token_key() -> str:
+    """TOKEN_KEY (made on the first use, kept in DATA_DIR): hashes tokens; another one ends every token there is."""
+    from django.conf import settings  # late, as below
+
+    return _text("TOKEN_KEY") or kept_secret(settings.DATA_DIR / "token_key", setting="TOKEN_KEY")
 
 
 def job_lease() -> timedelta:

@@ -138,7 +138,7 @@ def check_owner(owner: str) -> None:
 
 def validate(event: PendingEvent) -> None:
     """Raise InvalidEvent naming the first thing wrong: actor, kind, actor kind, content, then the rest."""
-    _check_name("actor", event.actor, required=True)
+    check_name("actor", event.actor, required=True)
     if event.kind not in Kind:
         raise _invalid("kind", f"kind {event.kind!r} is none of {', '.join(Kind)}")
     if event.actor_kind not in ActorKind:
@@ -147,13 +147,13 @@ def validate(event: PendingEvent) -> None:
         raise _invalid("kind", f"{event.namespace}/{event.type_name} is bookkeeping, whatever it holds")
     _check_content(event)
     for name in ("type", "namespace", "correlation"):
-        _check_name(name, getattr(event, name), required=False)
+        check_name(name, getattr(event, name), required=False)
     if not 1 <= event.schema_version <= MAX_VERSION:
         raise _invalid("schema_version", f"schema_version is a whole number from 1 to {MAX_VERSION}")
     if event.claimed_at is not None and event.claimed_at.tzinfo is None:
         raise _invalid("claimed_at", "claimed_at needs a time zone; leave it out where the source states none")
     for actor in event.audience:
-        _check_name("audience", actor, required=True)
+        check_name("audience", actor, required=True)
 
 
 def _check_content(event: PendingEvent) -> None:
@@ -165,7 +165,8 @@ def _check_content(event: PendingEvent) -> None:
         raise _invalid("content", f"content is over {MAX_CONTENT} characters; put it in an attachment")
 
 
-def _check_name(name: str, text: str, *, required: bool) -> None:
+def check_name(name: str, text: str, *, required: bool) -> None:
+    """Raise InvalidEvent for a name that is missing where it must be given, too long, or that no database takes."""
     if required and not text.strip():
         raise _invalid(name, f"{name} must be given")
     if len(text) > MAX_NAME:

@@ -212,6 +212,54 @@ class AppendOnly(ChronicleError):
     name = "append_only"
 
 
+class InvalidToken(ChronicleError):
+    """A token cannot be made as asked; `details["field"]` names what is wrong."""
+
+    name = "invalid_token"
+
+
+class UnknownToken(ChronicleError):
+    """There is no token with this prefix."""
+
+    name = "unknown_token"
+
+
+class Unauthorized(ChronicleError):
+    """No token was given, or one that is unknown, expired or revoked."""
+
+    name = "unauthorized"
+
+
+class CapabilityMissing(ChronicleError):
+    """A token was not made for what it is used for; `details["needs"]` names the capability."""
+
+    name = "capability_missing"
+
+
+class InvalidRequest(ChronicleError):
+    """A request cannot be read as given; `details["field"]` names the first thing wrong."""
+
+    name = "invalid_request"
+
+
+class TooLarge(ChronicleError):
+    """A request is over a stated limit; `details["limit"]` says which number."""
+
+    name = "too_large"
+
+
+class LengthRequired(ChronicleError):
+    """A request does not say how long its body is."""
+
+    name = "length_required"
+
+
+class UnsupportedMediaType(ChronicleError):
+    """A request's body is of no type that is read here."""
+
+    name = "unsupported_media_type"
+
+
 class CannotStart(ChronicleError):
     """The site cannot start here; the message says what to change."""
 

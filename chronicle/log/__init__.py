@@ -3,6 +3,7 @@
 from chronicle.log.chronicarius import Chronicarius
 from chronicle.log.database import Appended, DatabaseStore, append, create_log, locked, new_log_id, read
 from chronicle.log.memory import MemoryStore
+from chronicle.log.recording import Item, record_all, record_each
 from chronicle.log.restoring import restore, restore_log
 from chronicle.log.store import (
     IdempotentStore,
@@ -20,6 +21,7 @@ __all__ = [
     "Chronicarius",
     "DatabaseStore",
     "IdempotentStore",
+    "Item",
     "LogInfo",
     "MemoryStore",
     "Recorded",
@@ -30,6 +32,8 @@ __all__ = [
     "locked",
     "new_log_id",
     "read",
+    "record_all",
+    "record_each",
     "restore",
     "restore_log",
     "with_actor_kinds",

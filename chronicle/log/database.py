@@ -98,14 +98,15 @@ def append(
                 expected=expected_last_seq,
                 found=row.last_seq,
             )
-        written = _append_locked(row, pending, source)
+        written = append_locked(row, pending, source)
     log.last_seq, log.head, log.last_activity_at = row.last_seq, row.head, row.last_activity_at
     return Appended(row.last_seq - len(written) + 1, row.last_seq, written)
 
 
-def _append_locked(
+def append_locked(
     row: Log, pending: Sequence[tuple[PendingEvent, str]], source: Source | None
 ) -> tuple[StoredEvent, ...]:
+    """Write events, each with its key, after a row that the caller holds locked. Raises EventExists."""
     if not pending:
         return ()
     digest = source.digest if source else ""
@@ -164,7 +165,7 @@ class DatabaseStore:
             if first is not None:
                 return Recorded(first, replayed=True, payload_differs=differs(first, event))
             validate(event)
-            return Recorded(_append_locked(row, [(event, key)], None)[0])
+            return Recorded(append_locked(row, [(event, key)], None)[0])
 
     def window(self, log_id: str, window: Window) -> list[StoredEvent]:
         found = Event.objects.filter(log=self._log(log_id))
