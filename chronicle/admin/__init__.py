@@ -8,9 +8,9 @@ they are a way to run code.
 
 from django.contrib import admin
 
-from chronicle.admin import logs, review, running, sections
+from chronicle.admin import logs, redrawing, review, running, sections
 
-__all__ = ["logs", "review", "running", "sections"]
+__all__ = ["logs", "redrawing", "review", "running", "sections"]
 
 admin.site.site_header = "Anagrapheus, admin"
 admin.site.site_title = "Anagrapheus admin"

@@ -21,7 +21,6 @@ from chronicle.models import (
     Receipt,
     ReceiptPart,
     RollupSource,
-    Section,
     SectionPin,
     UnitFailure,
 )
@@ -135,23 +134,6 @@ class AnchorAdmin(LookOnly):
     search_fields = ("=edition__log__public_id",)
     ordering = ("-pk",)
     list_select_related = ("edition__log", "rolled_up_into")
-
-
-@admin.register(Section)
-class SectionAdmin(LookOnly):
-    log_path = "anchor__edition__log"
-    list_display = (
-        "ref",
-        text("public_id", of="anchor__edition__log", label="log"),
-        text("title", label="title (generated)"),
-        "origin",
-        text("model"),
-        "made_at",
-    )
-    list_filter = ("origin",)
-    search_fields = ("=anchor__edition__log__public_id", "title")
-    ordering = ("-pk",)
-    list_select_related = ("anchor__edition__log",)
 
 
 class PromptForm(ModelForm):
