@@ -9,6 +9,7 @@ Refuses: what is not accepted (DivergenceNotAccepted, with the bill), a supersed
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from uuid import uuid4
 
 from django.db import transaction
@@ -22,6 +23,8 @@ from chronicle.models import Edition, EditionState, Log, Section
 from chronicle.projector import Fence
 from chronicle.rollups import children_of
 from chronicle.sections import NewSection
+from chronicle.story import Told, before
+from chronicle.story import sources as told
 from chronicle.summarisers import span_of
 from chronicle.summarisers.protocol import Draft, Summariser
 
@@ -108,6 +111,7 @@ class _Redraw:
         self.row = row_for(log, summariser=given, prompt=prompt or "")
         self.draws = Draws(self.edition, summariser=None if isinstance(summariser, str) else summariser, fence=fence)
         self._by, self._reason, self._fence = by, reason, fence
+        self._story: tuple[Told, ...] = ()
 
     def check(self, *, accepted: bool) -> None:
         """Raise DivergenceNotAccepted, with the bill, for what nobody has accepted."""
@@ -148,7 +152,9 @@ class _Redraw:
         if children:
             return (yield from self.draws.rollup(self._slot(), children_of(self.edition.log, children), self.row))
         events = read(self.edition.log, since_seq=anchor.from_seq - 1, upto_seq=anchor.to_seq)
-        return (yield from self.draws.section(self._slot(), span_of(events), self.row))
+        self._story = before(self.edition, anchor.from_seq, self.row.story_so_far)
+        span = replace(span_of(events), story=tuple(one.child for one in self._story))
+        return (yield from self.draws.section(self._slot(), span, self.row))
 
     def _slot(self) -> str:
         """Return the unit of the draw. Under a lease the next holder finds it again by the slot's name; without one
@@ -163,7 +169,9 @@ class _Redraw:
                 self._fence()
             locked(self.edition.log_id)
             self._still_so(children)
-            made = sections.supersede(self.edition, old, self._new(drawn, draft), sources=children)
+            made = sections.supersede(
+                self.edition, old, self._new(drawn, draft), sources=children or told(self._story, ())
+            )
             drawn.commit()
             self._record(made)
         logger.warning(

@@ -388,3 +388,11 @@ def test_of_two_at_the_same_moment_one_writes_and_the_other_is_told_and_its_draw
     assert [event.type for event in read(log)][-2:] == ["PinPromoted", "PinsAbandoned"]
     abandoned: PendingEvent | Any = list(read(log))[-1]
     assert "superseded already" in abandoned.payload
+
+
+def test_the_story_so_far_is_given_where_the_newest_policy_says_so_and_is_recorded() -> None:
+    log, noting = made_of(3), Noting("Other")
+    policies.set_for(log, made_by="test", story_so_far=1)
+    made = redo(log, "5-6", summariser=noting)
+    assert [one.title for one in noting.spans[0].story] == [find(current_edition(log), "3-4").title]
+    assert [row.source.ref for row in made.sources.all()] == ["3-4"]
