@@ -7,14 +7,14 @@ Refuses: a receipt whose text cannot be made by this version (ReceiptUnreadable)
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from django.db import transaction
 from django.db.models import Max, QuerySet
 from django.utils import timezone
 
-from chronicle import brief, canonical, rendering
+from chronicle import brief, canonical, rendering, tool
 from chronicle.errors import ReceiptUnreadable
 from chronicle.log import locked
 from chronicle.material import Cut, Given, Material, Written
@@ -22,6 +22,7 @@ from chronicle.models import Edition, Form, Log, Receipt, ReceiptPart, Section, 
 from chronicle.seal import moment
 from chronicle.sections import current_edition
 from chronicle.tokens import Counter, estimate
+from chronicle.tool import Expanded, Listed, Opened
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +44,14 @@ class Reading(NamedTuple):
     text: str
     receipt: Receipt
     written: Written
+
+
+class Browsed[Shown: Listed | Opened | Expanded](NamedTuple):
+    """An answer of the chronicle tool that was given: the value, its exact text, the receipt."""
+
+    shown: Shown
+    text: str
+    receipt: Receipt
 
 
 def read_brief(
@@ -78,6 +87,75 @@ def read_brief(
         how={"header": written.cut.header, "first": written.cut.first, "whole": written.cut.whole},
     )
     return Reading(written.text, receipt, written)
+
+
+def read_list(
+    edition: Edition, *, by: str, capability: str, reader: str | None = None, limit: int = tool.LISTED
+) -> Browsed[Listed]:
+    """List the cover as `tool.listed` does, and leave a receipt of it."""
+    shown = tool.listed(edition, limit=limit, reader=reader)
+    receipt = leave(
+        edition,
+        What.LIST,
+        shown.text,
+        parts=_titles(shown.cited, shown.entries),
+        by=by,
+        capability=capability,
+        reader=reader,
+        upto_seq=shown.last_seq,
+        how={"limit": limit, "of": shown.of, "through": shown.through},
+    )
+    return Browsed(shown, shown.text, receipt)
+
+
+def read_open(edition: Edition, ref: str, *, by: str, capability: str, reader: str | None = None) -> Browsed[Opened]:
+    """Open a section as `tool.opened` does, and leave a receipt of it. Raises UnknownSection."""
+    shown = tool.opened(edition, ref, reader=reader)
+    section, *children = shown.cited
+    titles = _titles(children, [child.entry for child in shown.children])
+    receipt = leave(
+        edition,
+        What.OPEN,
+        shown.text,
+        parts=[Part(section, Form.FULL, stale=shown.entry.stale), *titles],
+        by=by,
+        capability=capability,
+        reader=reader,
+        upto_seq=tool.last_seq(edition),
+        how={"current": shown.current},
+    )
+    return Browsed(shown, shown.text, receipt)
+
+
+def read_expand(
+    edition: Edition,
+    ref: str,
+    *,
+    by: str,
+    capability: str,
+    reader: str | None = None,
+    after: int | None = None,
+    limit: int = tool.MOST_EXPANDED,
+) -> Browsed[Expanded]:
+    """Give a section's events as `tool.expanded` does, and leave a receipt of it. Raises UnknownSection."""
+    shown = tool.expanded(edition, ref, after=after, limit=limit, reader=reader)
+    receipt = leave(
+        edition,
+        What.EXPAND,
+        shown.text,
+        parts=[Part(section, Form.EVENTS) for section in shown.cited],
+        by=by,
+        capability=capability,
+        reader=reader,
+        upto_seq=tool.last_seq(edition),
+        events=(shown.events[0].seq, shown.events[-1].seq) if shown.events else None,
+        how={"after": after, "limit": limit},
+    )
+    return Browsed(shown, shown.text, receipt)
+
+
+def _titles(sections: Sequence[Section], entries: Sequence[tool.Entry]) -> list[Part]:
+    return [Part(one, Form.TITLE, stale=entry.stale) for one, entry in zip(sections, entries, strict=True)]
 
 
 def leave(
@@ -162,7 +240,13 @@ def parts_of(receipt: Receipt) -> list[Part]:
 
 def text_of(receipt: Receipt) -> str:
     """Make the text of a receipt again, from what it cites. Raises ReceiptUnreadable."""
-    return RENDERERS_OF.get(receipt.what, _unreadable)(receipt, canonical.parse(receipt.filters or "{}"))
+    again = RENDERERS_OF.get(receipt.what)
+    if again is None or receipt.edition is None or receipt.renderer != rendering.VERSION:
+        raise ReceiptUnreadable(
+            f"Receipt {receipt.number} is of a {receipt.what}, written by renderer {receipt.renderer}; this version"
+            " cannot write it again. Its digest stands."
+        )
+    return again(receipt, receipt.edition, parts_of(receipt), canonical.parse(receipt.filters or "{}"))
 
 
 def stands(receipt: Receipt) -> bool:
@@ -176,22 +260,39 @@ def readers_of(section: Section) -> QuerySet[ReceiptPart]:
     return section.read_in.select_related("receipt").order_by("receipt__number")
 
 
-def _brief_again(receipt: Receipt, how: dict[str, Any]) -> str:
-    if receipt.renderer != rendering.VERSION or receipt.edition is None:
-        return _unreadable(receipt, how)
-    parts = parts_of(receipt)
+def _brief_again(receipt: Receipt, edition: Edition, parts: Sequence[Part], how: dict[str, Any]) -> str:
     given = [Given(part.section, part.recent, part.stale) for part in parts]
     forms = [part.form for part in parts]
     cut = Cut(forms.count(Form.DROPPED), forms.count(Form.TITLE), how["header"], how["first"], how["whole"])
-    material = Material(receipt.edition, receipt.upto_seq, how["reader"], given)
+    material = Material(edition, receipt.upto_seq, how["reader"], given)
     return material.written(cut, budget=receipt.budget or 0, count=estimate).text
 
 
-def _unreadable(receipt: Receipt, how: dict[str, Any]) -> str:
-    raise ReceiptUnreadable(
-        f"Receipt {receipt.number} is of a {receipt.what}, written by renderer {receipt.renderer}; this version cannot"
-        " write it again. Its digest stands."
-    )
+def _list_again(receipt: Receipt, edition: Edition, parts: Sequence[Part], how: dict[str, Any]) -> str:
+    figures = {"of": how["of"], "through": how["through"], "last": receipt.upto_seq}
+    cited = [part.section for part in parts]
+    return tool.listed_again(edition, cited, _stale(parts), reader=how["reader"], **figures).text
 
 
-RENDERERS_OF = {str(What.BRIEF): _brief_again}
+def _open_again(receipt: Receipt, edition: Edition, parts: Sequence[Part], how: dict[str, Any]) -> str:
+    section, *children = [part.section for part in parts]
+    told = {"current": how["current"], "reader": how["reader"]}
+    return tool.opened_again(edition, section, children, _stale(parts), **told).text
+
+
+def _expand_again(receipt: Receipt, edition: Edition, parts: Sequence[Part], how: dict[str, Any]) -> str:
+    [part] = parts
+    cut = {"after": how["after"], "limit": how["limit"], "reader": how["reader"]}
+    return tool.expanded_again(edition, part.section, **cut).text
+
+
+def _stale(parts: Sequence[Part]) -> set[int]:
+    return {part.section.pk for part in parts if part.stale}
+
+
+RENDERERS_OF: dict[str, Callable[[Receipt, Edition, Sequence[Part], dict[str, Any]], str]] = {
+    str(What.BRIEF): _brief_again,
+    str(What.LIST): _list_again,
+    str(What.OPEN): _open_again,
+    str(What.EXPAND): _expand_again,
+}

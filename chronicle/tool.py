@@ -4,19 +4,26 @@ Guarantees: a list holds the cover alone, each span once, filtered before it is 
 which generation it is and what stands in its place; pages of an expanded section reach every event it covers;
 bookkeeping is not shown. A `reader` sees public events and those whose audience names the reader, and counts
 go by that; None sees all. The log is that of the edition, never an argument of the agent's.
+`text` is what an agent reads, version 1 of how it is written (rendering.VERSION): recorded words are indented
+or stand at a line's end; what is made `_again` from the sections given has the same bytes.
 Refuses: an action, a section or a generation that is not there, by its name.
 """
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
+from uuid import UUID
 
+from django.db.models import QuerySet
+
+from chronicle import rendering
+from chronicle.access import events_for
 from chronicle.envelope import CONTENT_KINDS, Kind, StoredEvent, is_bookkeeping
 from chronicle.errors import UnknownAction, UnknownSection
 from chronicle.log import read
-from chronicle.models import Anchor, Edition, Event, Log, Section
+from chronicle.models import Anchor, Edition, Event, Log, RollupSource, Section
 from chronicle.reading import find, parse_ref
 from chronicle.rollups import stale_rollups
 from chronicle.sections import consolidated_through, current_sections
@@ -44,10 +51,19 @@ class Entry:
         """What a line says before its title: whether it stands for sections, and whether those are others by now."""
         return ("[rollup] " if self.level else "") + ("[stale] " if self.stale else "")
 
+    def line(self, read: str = "") -> str:
+        """Return the entry as a line of a text; `read` is the generation that the rollup over it read."""
+        marks = [self.id, *["rollup"] * bool(self.level), *["stale"] * self.stale]
+        marks += [f"read as {read}"] if read not in ("", self.id) else []
+        return f"[{', '.join(marks)}] {self.events} events: {rendering.one_line(self.title)}\n"
+
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """The newest entries of the cover. `of` counts the whole cover; events after `through` are in no section."""
+    """The newest entries of the cover. `of` counts the whole cover; events after `through` are in no section.
+
+    `cited` are the sections of the entries, in their order.
+    """
 
     edition: int
     entries: tuple[Entry, ...]
@@ -55,6 +71,7 @@ class Listed:
     of: int
     through: int
     last_seq: int
+    cited: tuple[Section, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def header(self) -> str:
@@ -65,8 +82,19 @@ class Listed:
         rest = f"the last {raw} events are still in raw context" if raw else "no event is after them"
         return f"{self.shown} of {self.of} entries, newest first; they stand for events 1 to {self.through}, {rest}."
 
+    @property
+    def text(self) -> str:
+        return f"# {self.header}\n" + "".join(entry.line() for entry in self.entries)
+
     def as_json(self) -> dict[str, Any]:
-        return asdict(self) | {"entries": [asdict(entry) for entry in self.entries]}
+        return {
+            "edition": self.edition,
+            "entries": [asdict(entry) for entry in self.entries],
+            "shown": self.shown,
+            "of": self.of,
+            "through": self.through,
+            "last_seq": self.last_seq,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +107,10 @@ class Child:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """One generation of a section; `current` is the id of the one that stands now, which may be another."""
+    """One generation of a section; `current` is the id of the one that stands now, which may be another.
+
+    `cited` are the section and what stands for its children.
+    """
 
     edition: int
     entry: Entry
@@ -87,6 +118,7 @@ class Opened:
     origin: str
     prose: str
     children: tuple[Child, ...]
+    cited: tuple[Section, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def is_current(self) -> bool:
@@ -98,6 +130,13 @@ class Opened:
         state = "current" if self.is_current else f"superseded, {self.current} is current"
         return f"{entry.id} ({state}): events {entry.from_seq} to {entry.to_seq}, {entry.events} with content."
 
+    @property
+    def text(self) -> str:
+        head = f"# {self.header}\n# Its words are generated; origin: {self.origin}\n"
+        below = f"# It stands for {len(self.children)} sections:\n" if self.children else ""
+        children = "".join(child.entry.line(child.read) for child in self.children)
+        return f"{head}{self.entry.line()}{rendering.indented(self.prose)}\n{below}{children}"
+
     def as_json(self) -> dict[str, Any]:
         children = [asdict(child.entry) | {"read": child.read} for child in self.children]
         words = {"current": self.current, "origin": self.origin, "prose": self.prose, "children": children}
@@ -106,7 +145,10 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """A page of a section's events. `next_after` is the seq to go on after, None on the last page."""
+    """A page of a section's events. `next_after` is the seq to go on after, None on the last page.
+
+    `requests` are the seqs of what the page's responses answer, by event id, as far as the reader may see them.
+    """
 
     edition: int
     id: str
@@ -115,12 +157,19 @@ class Expanded:
     events: tuple[StoredEvent, ...]
     of: int
     next_after: int | None
+    requests: tuple[tuple[UUID, int], ...] = ()
+    cited: tuple[Section, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def header(self) -> str:
         ends = f", {self.events[0].seq} to {self.events[-1].seq}" if self.events else ""
         words = f"{len(self.events)} of the {self.of} events of {self.id}{ends}"
         return words + (f"; partial: go on after {self.next_after}." if self.next_after else ".")
+
+    @property
+    def text(self) -> str:
+        seqs = dict(self.requests)
+        return f"# {self.header}\n" + "".join(rendering.event(event, seqs) for event in self.events)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -146,25 +195,62 @@ def listed(edition: Edition, *, limit: int = LISTED, reader: str | None = None) 
     """Return the newest `limit` entries of the cover, 1 to 50 of them, newest first."""
     cover = current_sections(edition).filter(anchor__rolled_up_into__isnull=True).defer("prose")
     newest = list(cover.order_by("-anchor__from_seq")[: min(max(limit, 1), MOST_LISTED)])
-    entries = tuple(_entries(edition, newest, reader))
-    through, last = consolidated_through(edition), Log.objects.values_list("last_seq", flat=True).get(pk=edition.log_id)
-    return Listed(edition.number, entries, len(entries), cover.count(), through, last)
+    through, last = consolidated_through(edition), last_seq(edition)
+    stale = stale_rollups(edition)
+    return listed_again(edition, newest, stale, of=cover.count(), through=through, last=last, reader=reader)
+
+
+def listed_again(
+    edition: Edition,
+    sections: Sequence[Section],
+    stale: Collection[int],
+    *,
+    of: int,
+    through: int,
+    last: int,
+    reader: str | None,
+) -> Listed:
+    """Return the list of these sections; `stale` are the ids of those that are marked so."""
+    entries = tuple(_entries(edition, sections, stale, reader))
+    return Listed(edition.number, entries, len(entries), of, through, last, tuple(sections))
 
 
 def opened(edition: Edition, ref: str, *, reader: str | None = None) -> Opened:
     """Return one generation of a section, by its exact id: `12-31` is generation 1. Raises UnknownSection."""
     section = _named(edition, ref, "open")
     current = section.anchor.sections.get(superseded_by__isnull=True)
-    [entry] = _entries(edition, [section], reader)
-    children = tuple(_children(edition, section, reader)) if section.anchor.level else ()
-    return Opened(edition.number, entry, current.ref, section.origin, section.prose, children)
+    children = _children(edition, section) if section.anchor.level else []
+    return opened_again(edition, section, children, stale_rollups(edition), current=current.ref, reader=reader)
+
+
+def opened_again(
+    edition: Edition,
+    section: Section,
+    children: Sequence[Section],
+    stale: Collection[int],
+    *,
+    current: str,
+    reader: str | None,
+) -> Opened:
+    """Return a section that was opened; `children` is what stood for each section that it read."""
+    [entry] = _entries(edition, [section], stale, reader)
+    read = [row.source.ref for row in _sources(section)] if children else []
+    entries = _entries(edition, children, stale, reader)
+    told = tuple(Child(*one) for one in zip(entries, read, strict=True))
+    return Opened(edition.number, entry, current, section.origin, section.prose, told, (section, *children))
 
 
 def expanded(
     edition: Edition, ref: str, *, after: int | None = None, limit: int = MOST_EXPANDED, reader: str | None = None
 ) -> Expanded:
     """Return the events of a section that come after `after`, 1 to 100 of them, in order. Raises UnknownSection."""
-    section = _named(edition, ref, "expand")
+    return expanded_again(edition, _named(edition, ref, "expand"), after=after, limit=limit, reader=reader)
+
+
+def expanded_again(
+    edition: Edition, section: Section, *, after: int | None, limit: int, reader: str | None
+) -> Expanded:
+    """Return a page of a section's events; all of it follows from the log up to the section's end."""
     anchor, most = section.anchor, min(max(limit, 1), MOST_EXPANDED)
     page: list[StoredEvent] = []
     more = False
@@ -174,7 +260,14 @@ def expanded(
         page.append(event)
     of = _count(edition, anchor, reader)
     cursor = page[-1].seq if more else None
-    return Expanded(edition.number, section.ref, anchor.from_seq, anchor.to_seq, tuple(page), of, cursor)
+    asked = _requests(edition, anchor, page, reader)
+    ends = (anchor.from_seq, anchor.to_seq)
+    return Expanded(edition.number, section.ref, *ends, tuple(page), of, cursor, asked, (section,))
+
+
+def last_seq(edition: Edition) -> int:
+    """Return the last seq of an edition's log, as it is now."""
+    return Log.objects.values_list("last_seq", flat=True).get(pk=edition.log_id)
 
 
 def _named(edition: Edition, ref: str, action: str) -> Section:
@@ -183,8 +276,9 @@ def _named(edition: Edition, ref: str, action: str) -> Section:
     return find(edition, ref, generation=parse_ref(ref).generation or 1)
 
 
-def _entries(edition: Edition, sections: Sequence[Section], reader: str | None) -> Iterator[Entry]:
-    stale = stale_rollups(edition)
+def _entries(
+    edition: Edition, sections: Sequence[Section], stale: Collection[int], reader: str | None
+) -> Iterator[Entry]:
     hidden = _hidden(edition, [section.anchor for section in sections], reader)
     for section in sections:
         anchor = section.anchor
@@ -200,14 +294,27 @@ def _entries(edition: Edition, sections: Sequence[Section], reader: str | None) 
         )
 
 
-def _children(edition: Edition, section: Section, reader: str | None) -> Iterator[Child]:
-    """What this generation covers, as it stands now, each with the generation that was read."""
-    read_ones = list(section.sources.select_related("source__anchor").defer("source__prose").order_by("position"))
-    now = current_sections(edition).filter(anchor__in=[row.source.anchor_id for row in read_ones]).defer("prose")
+def _children(edition: Edition, section: Section) -> list[Section]:
+    """What this generation covers, as it stands now, in the order that it read them."""
+    read = [row.source.anchor_id for row in _sources(section)]
+    now = current_sections(edition).filter(anchor__in=read).defer("prose")
     current = {row.anchor_id: row for row in now}
-    entries = _entries(edition, [current[row.source.anchor_id] for row in read_ones], reader)
-    for entry, row in zip(entries, read_ones, strict=True):
-        yield Child(entry, row.source.ref)
+    return [current[anchor] for anchor in read]
+
+
+def _sources(section: Section) -> QuerySet[RollupSource]:
+    return section.sources.select_related("source__anchor").defer("source__prose").order_by("position")
+
+
+def _requests(
+    edition: Edition, anchor: Anchor, page: Sequence[StoredEvent], reader: str | None
+) -> tuple[tuple[UUID, int], ...]:
+    asked = {event.causation for event in page if event.kind == Kind.TOOL_RESPONSE and event.causation}
+    if not asked:
+        return ()
+    requests = Event.objects.filter(log=edition.log_id, event_id__in=asked, seq__lte=anchor.to_seq)
+    found = events_for(requests.filter(kind=Kind.TOOL_REQUEST), reader)
+    return tuple(found.order_by("seq").values_list("event_id", "seq"))
 
 
 def _hidden(edition: Edition, anchors: Sequence[Anchor], reader: str | None) -> list[int]:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from chronicle import canonical
 from chronicle.fold import consolidate
-from chronicle.models import Log
+from chronicle.models import Log, Receipt
 from tests.builders import log_of, marker, said, units_of
 from tests.summarisers import Noting
 
@@ -68,6 +69,21 @@ def test_a_reader_sees_less() -> None:
 
     assert [event["seq"] for event in answer(log, "expand", "1-3", "--reader", "Bob")["events"]] == [2, 3]
     assert answer(log, "list", "--reader", "Ada")["entries"][0]["events"] == 2
+
+
+@pytest.mark.promise("K44")
+def test_an_agent_that_reads_leaves_a_receipt_of_the_very_bytes_and_the_operator_none() -> None:
+    log = told(units_of(12))
+    for arguments in (["list"], ["open", "1-2"], ["expand", "1-2"]):
+        run(log, *arguments)
+        assert not Receipt.objects.exists()
+    for number, arguments in enumerate((["list"], ["open", "L1:1-16"], ["expand", "1-2"]), start=1):
+        text = run(log, *arguments, "--reader", "Ada")
+        receipt = Receipt.objects.get(number=number)
+        assert (receipt.reader, receipt.what) == ("Ada", arguments[0])
+        assert receipt.text_digest == canonical.sha256(text.encode())
+    read = answer(log, "open", "1-2", "--reader", "Ada")
+    assert (read["receipt"], read["digest"]) == (4, canonical.sha256(read["text"].encode()))
 
 
 @pytest.mark.promise("S62", "S69")

@@ -1,7 +1,8 @@
 """`chronicle`: what the agent's tool shows of a log: `list`, `open ID`, `expand ID`.
 
 Guarantees: the same as `chronicle.tool`, which does the work; every character of what was recorded is seen on
-the terminal and none is obeyed; with `--json` one object. `--reader NAME` shows what that reader may see.
+the terminal and none is obeyed; with `--json` one object. With `--reader NAME` it is an agent that reads: what
+NAME may see is printed exactly as it is given, and leaves a receipt. Without it the operator looks: no receipt.
 Refuses: a log, an edition, a section or an action that is not there (exit 2).
 """
 
@@ -10,11 +11,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from chronicle import tool
+from chronicle import receipts, tool
 from chronicle.envelope import StoredEvent
 from chronicle.management.answering import AnsweringCommand
 from chronicle.management.commands.consolidate import logs_named
 from chronicle.management.terminal import plain
+from chronicle.models import Edition
 from chronicle.reading import edition_of
 from chronicle.tool import Entry, Expanded, Listed, Opened
 
@@ -30,26 +32,58 @@ class Command(AnsweringCommand):
         parser.add_argument("--after", type=int, metavar="SEQ", help="expand: the events after this one")
         parser.add_argument("--limit", type=int, metavar="N", help="list: 1 to 50 (20); expand: 1 to 100 (100)")
         parser.add_argument("--edition", type=int, metavar="N", help="an older edition (the one in force)")
-        parser.add_argument("--reader", metavar="NAME", help="show only what this reader may see")
+        parser.add_argument(
+            "--reader",
+            metavar="NAME",
+            help="read as this agent, and leave a receipt (without it you look, and none is)",
+        )
 
-    def handle(self, *_: Any, log: str, action: str, **options: Any) -> None:
+    def handle(self, *_: Any, action: str, **options: Any) -> None:
         tool.check_action(action)
-        [found] = logs_named([log], every=False)
-        shown = _asked(action, edition_of(found, options["edition"]), options)
+        [found] = logs_named([options["log"]], every=False)
+        edition = edition_of(found, options["edition"])
+        if options["reader"] is not None:
+            self._read(action, edition, options)
+            return
+        shown = _asked(action, edition, options)
         if options["json"]:
-            self.answer({"log": log, **shown.as_json()})
+            self.answer({"log": options["log"], **shown.as_json()})
             return
         for line in _lines(shown):
             self.stdout.write(line)
 
+    def _read(self, action: str, edition: Edition, options: dict[str, Any]) -> None:
+        told = _given(action, edition, options)
+        if options["json"]:
+            receipt = {"receipt": told.receipt.number, "digest": told.receipt.text_digest}
+            self.answer({"log": options["log"], **told.shown.as_json(), **receipt, "text": told.text})
+        elif self.stdout.isatty():
+            self.stdout.write("\n".join(map(plain, told.text.split("\n"))), ending="")
+        else:
+            self.stdout.write(told.text, ending="")
 
-def _asked(action: str, edition: Any, options: dict[str, Any]) -> Listed | Opened | Expanded:
+
+def _asked(action: str, edition: Edition, options: dict[str, Any]) -> Listed | Opened | Expanded:
     limit = {} if options["limit"] is None else {"limit": options["limit"]}
     if action == "list":
-        return tool.listed(edition, reader=options["reader"], **limit)
+        return tool.listed(edition, **limit)
     if action == "open":
-        return tool.opened(edition, options["id"], reader=options["reader"])
-    return tool.expanded(edition, options["id"], after=options["after"], reader=options["reader"], **limit)
+        return tool.opened(edition, options["id"])
+    return tool.expanded(edition, options["id"], after=options["after"], **limit)
+
+
+def _given(action: str, edition: Edition, options: dict[str, Any]) -> receipts.Browsed[Any]:
+    limit = {} if options["limit"] is None else {"limit": options["limit"]}
+    who = {
+        "by": options["reader"],
+        "reader": options["reader"],
+        "capability": "expand" if action == "expand" else "read",
+    }
+    if action == "list":
+        return receipts.read_list(edition, **who, **limit)
+    if action == "open":
+        return receipts.read_open(edition, options["id"], **who)
+    return receipts.read_expand(edition, options["id"], after=options["after"], **who, **limit)
 
 
 def _lines(shown: Listed | Opened | Expanded) -> Iterator[str]:
