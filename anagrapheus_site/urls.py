@@ -1,13 +1,15 @@
 """Where each address leads; the API's are in `chronicle.api.app`, the pages' in `chronicle.web.urls`."""
 
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import include, path, re_path
 
+from chronicle.api.app import nowhere
 from chronicle.api.app import urlpatterns as api
 
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/v1/", include(api)),
+    re_path("^api/", nowhere, name="api:nowhere"),
     path("", include("chronicle.web.urls")),
 ]
 

@@ -37,12 +37,14 @@ STATUS: dict[type[ChronicleError], int] = {
     errors.LengthRequired: LENGTH_REQUIRED,
     errors.UnsupportedMediaType: UNSUPPORTED,
 }
+JSON = "application/json"
 CHALLENGE = 'Bearer realm="chronicle"'
 
 
-def answer(data: Any, status: int = 200, **headers: Any) -> HttpResponse:
-    """Return JSON; headers are given with `_` for `-`."""
-    response = HttpResponse(json.dumps(data), status=status, content_type="application/json")
+def answer(data: Any, status: int = 200, *, content_type: str = JSON, **headers: Any) -> HttpResponse:
+    """Return JSON, or a text as it is where its type says so; headers are given with `_` for `-`."""
+    content = json.dumps(data) if content_type == JSON else data
+    response = HttpResponse(content, status=status, content_type=content_type)
     response["Cache-Control"] = "no-store"
     for name, value in headers.items():
         response[name.replace("_", "-")] = str(value)

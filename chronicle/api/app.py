@@ -7,11 +7,11 @@ does not take answer in the API's own shape; the page at docs loads nothing from
 from collections.abc import Callable
 from typing import Any, cast
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, re_path, register_converter
 from ninja import NinjaAPI, Swagger
 
-from chronicle.api import answers, events, logs
+from chronicle.api import answers, events, keeping, logs, policy, reading
 from chronicle.web.converters import LogIdConverter
 
 register_converter(LogIdConverter, "api_log")
@@ -29,7 +29,7 @@ api = NinjaAPI(
     docs=Swagger(settings={"validatorUrl": None, "defaultModelsExpandDepth": 0}),
 )
 answers.install(api)
-for part in (logs, events):
+for part in (logs, events, reading, policy, keeping):
     api.add_router("", part.router)
 
 
@@ -37,7 +37,10 @@ def _view(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Open a view to who has no session, and have it refuse a method in the API's own shape."""
 
     def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        response = view(request, *args, **kwargs)
+        try:
+            response = view(request, *args, **kwargs)
+        except Http404:  # of the library's own root
+            return answers.not_found(request)
         if response.status_code == answers.NOT_ALLOWED and "Allow" in response:
             return answers.not_allowed(sorted(response["Allow"].split(", ")))
         return response
@@ -47,11 +50,12 @@ def _view(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     return answered
 
 
+nowhere = _view(answers.not_found)
 _routes = cast("list[URLPattern]", api.urls[0])
 urlpatterns = (
     [
         *(URLPattern(one.pattern, _view(one.callback), one.default_args, one.name) for one in _routes),
-        re_path("", _view(answers.not_found), name="nowhere"),
+        re_path("", nowhere, name="nowhere"),
     ],
     "api",
 )

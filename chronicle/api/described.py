@@ -33,3 +33,10 @@ def sends(
         content[LINES[0]] = {"schema": {"type": "string", "description": "one event a line"}}
     parameters = {"parameters": [KEY]} if key else {}
     return {"requestBody": {"required": required, "content": content}, **parameters}
+
+
+def reads(*types: str) -> dict[str, Any]:
+    """Return what is said of an answer that has other types than JSON, and of its receipt."""
+    headers = {"Chronicle-Receipt": {"schema": {"type": "string"}}, "Chronicle-Digest": {"schema": {"type": "string"}}}
+    content = {one: {"schema": {"type": "string"}} for one in types}
+    return {"responses": {200: {"headers": headers, "content": content}}}

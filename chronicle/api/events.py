@@ -120,8 +120,6 @@ def close(request: HttpRequest, log_id: str) -> HttpResponse:
     """End the open unit by a `unit.closed` marker, so that it is consolidated within the minute."""
     key = incoming.key_of(request)
     reason = incoming.read(request, Close).reason
-    if (place := canonical.unstorable(reason)) is not None:
-        raise InvalidRequest(f"reason holds a character no database takes at position {place}", field="reason")
     log = log_of(who(request).owner, log_id)
     marker = PendingEvent(
         kind=Kind.MARKER,

@@ -78,6 +78,7 @@ def read[Model: BaseModel](request: HttpRequest, model: type[Model]) -> Model:
         value = parse(text) if text.strip() else {}
         if not isinstance(value, dict):
             raise InvalidRequest("The body is a JSON object.", field="body")
+        _check_text(value, InvalidRequest)
         return model.model_validate(value)
     except ValidationError as error:
         message, field = _first(error, model)
@@ -163,7 +164,7 @@ def _event(value: Any) -> tuple[Item, tuple[str, ...]]:
         raise InvalidEvent("an event is a JSON object", field="event")
     ignored = tuple(sorted(SET_HERE & value.keys()))
     given = {name: one for name, one in value.items() if name not in SET_HERE}
-    _check_text(given)
+    _check_text(given, InvalidEvent)
     try:
         event = NewEvent.model_validate(given)
     except ValidationError as error:
@@ -172,15 +173,15 @@ def _event(value: Any) -> tuple[Item, tuple[str, ...]]:
     return _item(event), ignored
 
 
-def _check_text(given: dict[str, Any]) -> None:
+def _check_text(given: dict[str, Any], refusal: type[ChronicleError]) -> None:
+    """Refuse text that no database takes, by field and position; a payload is kept as JSON, which can hold it."""
     for name, text in given.items():
         for part in [name, *(text if isinstance(text, list) else [text])]:
             place = canonical.unstorable(part) if isinstance(part, str) else None
             if place is not None:
                 shown = name if canonical.unstorable(name) is None else "a field's name"
-                raise InvalidEvent(
-                    f"{shown} holds a character no database takes at position {place}", field=shown, position=place
-                )
+                message = f"{shown} holds a character no database takes at position {place}"
+                raise refusal(message, field=shown, position=place)
 
 
 def _first(error: ValidationError, model: type[BaseModel]) -> tuple[str, str]:

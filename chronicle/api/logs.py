@@ -15,7 +15,6 @@ from chronicle.api.answers import answer
 from chronicle.api.auth import READ, RECORD, who
 from chronicle.api.described import refusals, sends
 from chronicle.api.shapes import CreatedLog, LogAnswer, NewLog
-from chronicle.canonical import unstorable
 from chronicle.errors import InvalidRequest, LogExists
 from chronicle.log import create_log
 from chronicle.models import Log
@@ -34,9 +33,6 @@ def create(request: HttpRequest) -> HttpResponse:
     """Create a log, empty. With an Idempotency-Key or an `id` of one's own, again is a replay (200)."""
     key = incoming.key_of(request)
     given = incoming.read(request, NewLog)
-    for field in ("title", "id"):
-        if (place := unstorable(getattr(given, field))) is not None:
-            raise InvalidRequest(f"{field} holds a character no database takes at position {place}", field=field)
     if key and given.id:
         raise InvalidRequest("Give an Idempotency-Key or an id of your own, not both: either makes a retry safe.")
     name = given.id or (f"key {key}" if key else "")

@@ -10,6 +10,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from chronicle import receipts
+from chronicle.api.reading import brief_as_json
 from chronicle.management.answering import AnsweringCommand
 from chronicle.management.commands.consolidate import logs_named
 from chronicle.management.terminal import plain
@@ -38,36 +39,8 @@ class Command(AnsweringCommand):
             reader=options["reader"],
         )
         if options["json"]:
-            self.answer(as_json(reading))
+            self.answer(brief_as_json(reading))
         elif self.stdout.isatty():
             self.stdout.write("\n".join(map(plain, reading.text.split("\n"))), ending="")
         else:
             self.stdout.write(reading.text, ending="")
-
-
-def as_json(reading: receipts.Reading) -> dict[str, Any]:
-    """The brief and where it came from, for whoever reads JSON."""
-    written, receipt = reading.written, reading.receipt
-    return {
-        "log": receipt.log.public_id,
-        "receipt": receipt.number,
-        "digest": receipt.text_digest,
-        "upto_seq": written.upto_seq,
-        "reader": written.reader,
-        "budget": written.budget,
-        "bounds": "all" if written.cut.whole else "view",
-        "tokens": written.tokens,
-        "view_tokens": written.view_tokens,
-        "sections": [
-            {"id": one.section.ref, "form": form, "recent": one.recent, "stale": one.stale}
-            for one, form in written.parts
-        ],
-        "tail": {
-            "from_seq": written.tail_from,
-            "to_seq": written.upto_seq,
-            "events": written.events,
-            "withheld": written.withheld,
-        },
-        "not_shown": [list(one) for one in written.not_shown],
-        "text": written.text,
-    }
