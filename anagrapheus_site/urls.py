@@ -9,7 +9,7 @@ from chronicle.api.app import urlpatterns as api
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/v1/", include(api)),
-    re_path("^api/", nowhere, name="api:nowhere"),
+    re_path("^api/", nowhere, name="api-nowhere"),
     path("", include("chronicle.web.urls")),
 ]
 

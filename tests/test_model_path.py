@@ -12,6 +12,7 @@ from chronicle.errors import InvalidPolicy
 from chronicle.fold import aconsolidate, consolidate
 from chronicle.log import append
 from chronicle.models import Event, Log, Pin, PinScratch, Policy, RollupSource, Section, SectionPin, UnitFailure
+from chronicle.reconsolidate import reconsolidate
 from chronicle.summarisers.prompts import SECTION, prompt_digest
 from tests.builders import log_of, marker, said, units_of
 from tests.conftest import Clock
@@ -204,6 +205,17 @@ def test_a_story_goes_on_over_runs_and_leaves_out_what_was_closed_without_summar
     assert re.findall('Earlier, titled "(.*)"', asked["messages"][1]["content"]) == ["One"]
     last = Section.objects.latest("pk")
     assert [source.source.title for source in last.sources.all()] == ["One"]
+
+
+@pytest.mark.promise("K28")
+def test_a_section_drawn_again_is_given_the_story_too_and_it_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = units_of(3)
+    policies.set_for(log, made_by="ana", story_so_far=1)
+    with serving(monkeypatch, *(says(f"TITLE: T{number}\n\nWords.") for number in range(1, 5))) as server:
+        consolidate(log)
+        again = reconsolidate(log, "3-4", accepted=True, by="ana", reason="clearer")
+    assert 'Earlier, titled "T1"' in server.requests[-1]["messages"][1]["content"]
+    assert (again.title, [source.source.title for source in again.sources.all()]) == ("T4", ["T1"])
 
 
 def test_a_slow_batch_is_written_before_all_of_it_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:

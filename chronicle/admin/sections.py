@@ -153,6 +153,7 @@ class PromptForm(ModelForm):
         for name, words in zip(("section", "rollup"), BUILT_IN, strict=True):
             if name in self.fields:  # a row looked at has none
                 self.fields[name].initial = words
+                self.fields[name].strip = False  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
         given = super().clean() or self.cleaned_data

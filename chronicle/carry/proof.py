@@ -80,23 +80,23 @@ class LogProof:
                 self._in_edition(line, row).section(line, row)
                 self.sections += 1
             case shapes.Receipt():
-                self._end_edition(line)
+                self._end_edition()
                 self._citing.receipt(line, row)
             case shapes.Finding() | shapes.SignOff():
-                self._end_edition(line)
+                self._end_edition()
                 self._citing.said(line, row)
 
     def end(self, line: int) -> None:
         """Prove that nothing is missing; `line` is the one behind the log."""
         self.chain.end(line)
-        self._end_edition(line)
+        self._end_edition()
         if self._editions and not self.current:
             refuse(line, f"log {self.row.id}: none of its editions is in force (state)")
 
     def _check_order(self, line: int, row: Any) -> None:
         before, kind = type(self._last), type(row)
         if RANKS[kind] < RANKS[before] and (before, kind) not in BACK:
-            refuse(line, f"a {shapes.kind_of(row)} stands behind a {shapes.kind_of(self._last)}")
+            refuse(line, f"{_a(row)} stands behind {_a(self._last)}")
         names = KEYS.get(kind)
         if names is None:
             return
@@ -107,7 +107,7 @@ class LogProof:
 
     def _begin_edition(self, line: int, row: shapes.Edition) -> None:
         self.chain.end(line)
-        self._end_edition(line)
+        self._end_edition()
         self._edition = EditionProof(self.row.id, self.row.last_seq, row, self.chain.content)
         self._editions[row.number] = self._edition
         if self.current > 1:
@@ -117,14 +117,14 @@ class LogProof:
 
     def _in_edition(self, line: int, row: Any) -> EditionProof:
         if self._edition is None:
-            refuse(line, f"a {shapes.kind_of(row)} stands outside any edition")
+            refuse(line, f"{_a(row)} stands outside any edition")
         return self._edition
 
-    def _end_edition(self, line: int) -> None:
+    def _end_edition(self) -> None:
         if self._edition is not None:
-            through = self._edition.end(line)
+            self._edition.end()
             if self._edition.row.state == "current":
-                self.through = through
+                self.through = self._edition.through
             self._edition = None
 
 
@@ -152,3 +152,8 @@ def _check_times(line: int, row: Any) -> None:
 
 def _words(key: tuple[Any, ...]) -> str:
     return "/".join(str(part)[:40] for part in key)
+
+
+def _a(row: Any) -> str:
+    kind = shapes.kind_of(row)
+    return f"an {kind}" if kind[0] in "ae" else f"a {kind}"

@@ -6,7 +6,7 @@ from django.test import Client
 from django.urls import reverse
 
 from chronicle.models import AuditEntry, Prompt
-from chronicle.summarisers.prompts import SECTION, prompt_digest
+from chronicle.summarisers.prompts import ROLLUP, SECTION, prompt_digest
 
 pytestmark = pytest.mark.django_db
 ADD = "admin:chronicle_prompt_add"
@@ -19,11 +19,12 @@ def test_the_form_begins_with_the_built_in_texts(client: Client, root: User) -> 
 
 def test_adding_a_name_twice_makes_two_versions_and_two_audit_entries(client: Client, root: User) -> None:
     for text in ("Tell it\r\nbriefly.", "Tell it."):
-        answer = client.post(reverse(ADD), {"name": "terse", "section": text, "rollup": "Tell all."})
+        answer = client.post(reverse(ADD), {"name": "terse", "section": text, "rollup": ROLLUP})
         assert answer.status_code == 302
     assert [prompt.label for prompt in Prompt.objects.order_by("pk")] == ["terse/1", "terse/2"]
     first = Prompt.objects.get(version=1)
     assert (first.section, first.made_by) == ("Tell it\nbriefly.", "root")
+    assert first.rollup_digest == prompt_digest(ROLLUP)  # the blank at its end included
     assert first.section_digest == prompt_digest("Tell it\nbriefly.")
     entries = AuditEntry.objects.filter(what="prompt.made").order_by("pk")
     assert [entry.target for entry in entries] == ["terse/1", "terse/2"]

@@ -89,7 +89,7 @@ def names(patterns: list[URLPattern | URLResolver] | None = None, inside: str = 
             yield f"{inside}{pattern.name or pattern.pattern}"
 
 
-OWN = sorted({name for name in names() if not name.startswith(("admin:", "api:"))})  # the API has a matrix of its own
+OWN = sorted({name for name in names() if not name.startswith(("admin:", "api"))})  # the API has a matrix of its own
 ADMIN = sorted({name for name in names() if name.startswith("admin:")})
 
 
