@@ -15,7 +15,7 @@ from django.db.models import Max, QuerySet
 from django.utils import timezone
 
 from chronicle import brief, canonical, rendering, tool
-from chronicle.errors import ReceiptUnreadable
+from chronicle.errors import ChronicleError, ReceiptUnreadable
 from chronicle.log import locked
 from chronicle.material import Cut, Given, Material, Written
 from chronicle.models import Edition, Form, Log, Receipt, ReceiptPart, Section, What
@@ -251,8 +251,30 @@ def text_of(receipt: Receipt) -> str:
 
 def stands(receipt: Receipt) -> bool:
     """True when the text made again has the digest that the receipt keeps, and the receipt its own."""
-    again = canonical.sha256(text_of(receipt).encode()) == receipt.text_digest
-    return again and digest_of(receipt, parts_of(receipt)) == receipt.digest
+    return not fault(receipt)
+
+
+def fault(receipt: Receipt) -> str:
+    """Return why a receipt does not stand, with the field that is wrong, or "". Raises ReceiptUnreadable."""
+    if digest_of(receipt, parts_of(receipt)) != receipt.digest:
+        return "it is not what was written (digest)"
+    try:
+        text = text_of(receipt).encode()
+    except ReceiptUnreadable:
+        raise
+    except (ChronicleError, LookupError, TypeError, ValueError) as error:
+        logger.warning(
+            "log %s: receipt %s cannot be made again: %s", receipt.log_id, receipt.number, type(error).__name__
+        )
+        return "its text cannot be made from what it cites (filters)"
+    if len(text) != receipt.size:
+        return f"its text is of {len(text)} bytes, not {receipt.size} (size)"
+    return "" if canonical.sha256(text) == receipt.text_digest else "its text made again is another (text_digest)"
+
+
+def receipts_of(log: Log) -> QuerySet[Receipt]:
+    """Return the receipts of a log with what it takes to make them again."""
+    return Receipt.objects.filter(log=log).select_related("log", "edition__log")
 
 
 def readers_of(section: Section) -> QuerySet[ReceiptPart]:

@@ -51,8 +51,20 @@ class Slot:
     digests: tuple[tuple[str, str], ...]
 
 
+class Cited(NamedTuple):
+    """A receipt: its number, the seq it was read at, why it does not stand (""), whether its text was made again."""
+
+    number: int
+    upto_seq: int
+    why: str
+    proven: bool
+
+
 class Verdict(NamedTuple):
-    """`seq`: how far all is well; `why` names what does not fit and the field; `tail` counts unconsolidated events."""
+    """`seq`: how far all is well; `why` names what does not fit and the field; `tail` counts unconsolidated events.
+
+    `receipts` counts those that were looked at, `unproven` those of them whose text this version cannot make.
+    """
 
     status: Status
     seq: int
@@ -61,6 +73,8 @@ class Verdict(NamedTuple):
     tail: int
     holes: list[tuple[int, int]]
     against: str = CHAIN_ONLY
+    receipts: int = 0
+    unproven: int = 0
 
 
 class _Chain(NamedTuple):
@@ -70,8 +84,14 @@ class _Chain(NamedTuple):
     counted: dict[int, int]
 
 
-def verify(head: Head, events: Iterable[Sourced], slots: Iterable[Slot]) -> Verdict:
-    """Walk the chain, then the sections, and answer OK, BROKEN at a seq, or TRUNCATED."""
+class _Receipts(NamedTuple):
+    looked_at: int
+    unproven: int
+    wrong: tuple[int, str] | None
+
+
+def verify(head: Head, events: Iterable[Sourced], slots: Iterable[Slot], receipts: Iterable[Cited] = ()) -> Verdict:
+    """Walk the chain, then the sections, then the receipts; answer OK, BROKEN at a seq, or TRUNCATED."""
     slots = sorted(slots, key=lambda slot: (slot.level, slot.from_seq))
     ground = [slot for slot in slots if slot.level == 0]
     holes, through = holes_between(ground)
@@ -83,7 +103,26 @@ def verify(head: Head, events: Iterable[Sourced], slots: Iterable[Slot]) -> Verd
         found = _first_wrong_section(slots, head.last_seq, holes, chain.counted)
         if found is not None:
             status, seq, why = Status.BROKEN, found[0], found[1]
-    return Verdict(status, seq, why, sections, tail, holes)
+    read = _Receipts(0, 0, None)
+    if status is Status.OK:
+        read = _read(receipts, head.last_seq)
+        if read.wrong is not None:
+            status, seq, why = Status.BROKEN, read.wrong[0], read.wrong[1]
+    return Verdict(status, seq, why, sections, tail, holes, receipts=read.looked_at, unproven=read.unproven)
+
+
+def _read(receipts: Iterable[Cited], last_seq: int) -> _Receipts:
+    """Count the receipts up to the first that does not stand: their numbers have no gap, each is what it says."""
+    count = unproven = 0
+    for receipt in receipts:
+        before = min(max(receipt.upto_seq - 1, 0), last_seq)
+        if receipt.number != count + 1:
+            gap = f"receipt {count + 1}: missing; the next one there is {receipt.number}"
+            return _Receipts(count, unproven, (before, gap))
+        if receipt.why:
+            return _Receipts(count, unproven, (before, f"receipt {receipt.number}: {receipt.why}"))
+        count, unproven = count + 1, unproven + (not receipt.proven)
+    return _Receipts(count, unproven, None)
 
 
 def _walk(head: Head, events: Iterable[Sourced], ground: list[Slot]) -> _Chain:

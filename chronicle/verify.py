@@ -1,22 +1,26 @@
 """Verifying a log of this database: reads its rows in short pages and hands them to the verifier as values.
 
-Guarantees: writes nothing, holds no lock while it reads, and one log's size never has to fit in memory.
+Guarantees: writes nothing, holds no lock while it reads, and one log's size never has to fit in memory; every
+receipt's text is made again. A receipt of a way of writing that this version does not know is counted as unproven.
 """
 
 from collections.abc import Iterator
 
 from django.db.models import Prefetch
 
+from chronicle import receipts
+from chronicle.errors import ReceiptUnreadable
 from chronicle.log import rows
-from chronicle.models import Anchor, Event, Log, Section
+from chronicle.models import Anchor, Event, Log, Receipt, Section
 from chronicle.sections import NewSection, current_edition, section_digest
-from chronicle.verifier import Head, Slot, Sourced, Verdict, verify
+from chronicle.verifier import Cited, Head, Slot, Sourced, Verdict, verify
 
 PAGE = 5000
+RECEIPTS = 200
 
 
 def verify_log(log: Log) -> Verdict:
-    """Prove one log and its current edition."""
+    """Prove one log, its current edition and its receipts."""
     log.refresh_from_db()
     edition = current_edition(log)
     anchors = (
@@ -27,7 +31,7 @@ def verify_log(log: Log) -> Verdict:
         )
     )
     slots = [_slot(log.public_id, anchor) for anchor in anchors]
-    return verify(Head(log.public_id, log.last_seq, log.head), sourced(log), slots)
+    return verify(Head(log.public_id, log.last_seq, log.head), sourced(log), slots, _receipts(log))
 
 
 def sourced(log: Log) -> Iterator[Sourced]:
@@ -40,6 +44,24 @@ def sourced(log: Log) -> Iterator[Sourced]:
         if len(found) < PAGE:
             return
         seq = found[-1].event.seq
+
+
+def _receipts(log: Log) -> Iterator[Cited]:
+    """Yield the receipts by number, each made again; a page at a time."""
+    number = 0
+    while True:
+        page = list(receipts.receipts_of(log).filter(number__gt=number).order_by("number")[:RECEIPTS])
+        yield from map(_cited, page)
+        if len(page) < RECEIPTS:
+            return
+        number = page[-1].number
+
+
+def _cited(receipt: Receipt) -> Cited:
+    try:
+        return Cited(receipt.number, receipt.upto_seq, receipts.fault(receipt), proven=True)
+    except ReceiptUnreadable:
+        return Cited(receipt.number, receipt.upto_seq, "", proven=False)
 
 
 def _slot(log_id: str, anchor: Anchor) -> Slot:

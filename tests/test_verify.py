@@ -8,9 +8,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from chronicle import append_only
+from chronicle import append_only, receipts
 from chronicle.fold import consolidate
 from chronicle.models import Log
+from chronicle.sections import current_edition
 from chronicle.verifier import Status
 from chronicle.verify import verify_log
 from tests.builders import log_of, units_of
@@ -86,6 +87,76 @@ def test_what_was_changed_behind_its_back_is_named(log: Log, statement: str, sta
     verdict = verify_log(log)
     assert (verdict.status, verdict.seq) == (status, seq), verdict
     assert why in verdict.why
+
+
+@pytest.fixture
+def read(log: Log) -> Log:
+    """A brief, a list, an opened rollup, an expanded section: receipts 1 to 4."""
+    edition, who = current_edition(log), {"by": "concierge", "capability": "expand"}
+    receipts.read_brief(log, upto_seq=9, **who)
+    receipts.read_list(edition, **who)
+    receipts.read_open(edition, "L1:1-16", **who)
+    receipts.read_expand(edition, "3-4", **who)
+    return log
+
+
+@pytest.mark.promise("K45")
+def test_every_receipt_is_made_again(read: Log) -> None:
+    verdict = verify_log(read)
+    assert (verdict.status, verdict.receipts, verdict.unproven) == (Status.OK, 4, 0)
+
+
+@pytest.mark.promise("K45")
+@pytest.mark.parametrize(
+    ("statement", "seq", "why"),
+    [
+        ("UPDATE chronicle_receipt SET reader = 'x' WHERE number = 1", 8, "receipt 1: it is not what was written"),
+        ("UPDATE chronicle_receipt SET text_digest = 'x' WHERE number = 2", 25, "receipt 2: it is not what was"),
+        ("UPDATE chronicle_receipt SET upto_seq = 8 WHERE number = 1", 7, "receipt 1: it is not what was written"),
+        ("UPDATE chronicle_receipt SET filters = '{}' WHERE number = 3", 25, "receipt 3: it is not what was"),
+        ("UPDATE chronicle_receipt SET size = 1 WHERE number = 3", 25, "receipt 3: it is not what was written"),
+        ("UPDATE chronicle_receipt SET what = 'open' WHERE number = 4", 25, "receipt 4: it is not what was"),
+        ("UPDATE chronicle_receipt SET number = 9 WHERE number = 2", 25, "receipt 2: missing; the next one there is 3"),
+        ("UPDATE chronicle_receiptpart SET form = 'dropped' WHERE form = 'events'", 25, "receipt 4: it is not what"),
+        ("UPDATE chronicle_receiptpart SET stale = true", 8, "receipt 1: it is not what was written (digest)"),
+        ("DELETE FROM chronicle_receiptpart WHERE form = 'events'", 25, "receipt 4: it is not what was written"),
+    ],
+)
+def test_a_receipt_that_was_changed_behind_its_back_is_named(read: Log, statement: str, seq: int, why: str) -> None:
+    behind_its_back(statement)
+    verdict = verify_log(read)
+    assert (verdict.status, verdict.seq) == (Status.BROKEN, seq), verdict
+    assert why in verdict.why
+
+
+@pytest.mark.promise("K45")
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"upto_seq": 8}, "its text is of"),
+        ({"text_digest": "0" * 64}, "its text made again is another (text_digest)"),
+        ({"size": 7}, "its text is of"),
+        ({"filters": "{}"}, "its text cannot be made from what it cites (filters)"),
+        ({"filters": "not JSON"}, "its text cannot be made from what it cites (filters)"),
+    ],
+)
+def test_a_receipt_that_was_sealed_again_is_found_by_its_text(read: Log, changes: dict[str, Any], why: str) -> None:
+    receipt = receipts.receipts_of(read).get(number=1)
+    for name, value in changes.items():
+        setattr(receipt, name, value)
+    changes["digest"] = receipts.digest_of(receipt, receipts.parts_of(receipt))
+    behind_its_back(*(f"UPDATE chronicle_receipt SET {name} = '{changes[name]}' WHERE number = 1" for name in changes))
+    verdict = verify_log(read)
+    assert verdict.status is Status.BROKEN
+    assert f"receipt 1: {why}" in verdict.why
+
+
+def test_a_receipt_of_a_way_of_writing_that_is_not_here_is_counted_as_unproven(
+    read: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chronicle.rendering.VERSION", 2)
+    verdict = verify_log(read)
+    assert (verdict.status, verdict.receipts, verdict.unproven) == (Status.OK, 4, 4)
 
 
 def test_two_events_swapped_are_named(log: Log) -> None:

@@ -16,7 +16,7 @@ from chronicle.verify import verify_log
 
 
 class Command(AnsweringCommand):
-    help = "Prove logs: chain, gaplessness, coverage, counts, digests. Exit 1 when one does not hold."
+    help = "Prove logs: chain, gaplessness, coverage, counts, digests, receipts. Exit 1 when one does not hold."
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
@@ -77,4 +77,6 @@ def _as_json(log: Log, verdict: Verdict) -> dict[str, Any]:
 
 def _as_line(log: Log, verdict: Verdict) -> str:
     line = f"{log.public_id}: {verdict.status} to seq {verdict.seq} of {log.last_seq}, against {verdict.against}"
+    if verdict.unproven:
+        line += f"; {verdict.unproven} of {verdict.receipts} receipts are of another version and were not made again"
     return f"{line}; {verdict.why}" if verdict.why else line
