@@ -119,7 +119,7 @@ class ModelSummariser:
         return {**answer, "key": key}
 
     async def _call(self, request: Request) -> Answer:
-        from chronicle.summarisers.wire import call  # late: the provider library takes a second to import
+        from chronicle.summarisers.wire import call  # late: the provider library takes seconds to import
 
         return await call(request, timeout=self.settings.timeout, retries=self.settings.retries)
 
