@@ -38,17 +38,17 @@ def _drawn(draw: Callable[..., str]) -> Callable[[Parser, Token], Drawn]:
     return lambda parser, token: Drawn(draw, [parser.compile_filter(bit) for bit in token.split_contents()[1:]])
 
 
-def cells(timeline: Timeline, here: str) -> str:
-    """Return the sections as links to the entries of the tree on the page at `here`."""
-    return "".join([_cell(cell, escape(here)) for cell in timeline.cells])
+def cells(timeline: Timeline, ask: str) -> str:
+    """Return the sections as links to the entries of the tree; `ask` is the page's address, open for a parameter."""
+    return "".join([_cell(cell, escape(ask)) for cell in timeline.cells])
 
 
-def _cell(cell: Cell, here: str) -> str:
+def _cell(cell: Cell, ask: str) -> str:
     ref = escape(cell.span.ref)
     place = f'x="{cell.x}" y="{cell.y}" width="{cell.width}" height="{CELL}"'
     hatch = f'<rect class="hatch" {place}/>' if cell.span.stale else ""
     return (
-        f'<a href="{here}?open={ref}#n-{ref.replace(":", "-")}"{_state(cell.span)}><title>{escape(cell.words)}</title>'
+        f'<a href="{ask}open={ref}#n-{ref.replace(":", "-")}"{_state(cell.span)}><title>{escape(cell.words)}</title>'
         f'<rect class="cell" {place}/>{hatch}{_label(cell) if cell.label else ""}</a>\n'
     )
 
@@ -86,9 +86,9 @@ def _line_state(node: Node) -> str:
     return "<span></span>"
 
 
-def tree_fold(node: Node, here: str) -> str:
+def tree_fold(node: Node, ask: str) -> str:
     """Return the place of what is under an entry that is folded: a link, which a script opens in place."""
-    opened = f"{escape(here)}?open={escape(node.ref)}"
+    opened = f"{escape(ask)}open={escape(node.ref)}"
     return (
         f'<div id="in-{escape(node.name)}" class="leaf" hx-get="{opened}"'
         ' hx-trigger="toggle once from:closest details" hx-swap="outerHTML">'

@@ -17,10 +17,11 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.functional import SimpleLazyObject
 
-from chronicle.access import log_for
+from chronicle.access import log_for, may_redraw
 from chronicle.errors import InvalidFilter, UnknownSection
 from chronicle.models import Log
 from chronicle.web.converters import SectionId
+from chronicle.web.editions import Standing, standing
 from chronicle.web.overview import Overview
 from chronicle.web.ranges import Slice, slice_of
 from chronicle.web.respond import respond
@@ -58,10 +59,11 @@ class JumpForm(forms.Form):
 class ChroniclePage:
     """What the template shows, each part made when it is first asked for: a fragment asks for one part only."""
 
-    def __init__(self, log: Log, opening: Opening) -> None:
+    def __init__(self, log: Log, opening: Opening, standing: Standing) -> None:
         self.log = log
         self.opening = opening
-        self.overview = Overview(log)
+        self.standing = standing
+        self.overview = Overview(log, standing.edition)
 
     @cached_property
     def tree(self) -> Tree:
@@ -86,7 +88,7 @@ class ChroniclePage:
     def to_redo(self) -> list[Stale]:
         """The stale rollups, each with the price of drawing it again, oldest first."""
         edition = self.overview.edition
-        return stale_of(self.log, edition, self.overview.stale) if edition else []
+        return stale_of(self.log, edition, self.overview.stale) if edition and not self.standing.older else []
 
     @property
     def folded(self) -> int:
@@ -139,27 +141,33 @@ class ChroniclePage:
 def chronicle(request: HttpRequest, log_id: str) -> HttpResponse:
     """Show the log; `jump` is the form's `seq`, and leads on to the address of the event, its fragment included."""
     log = log_for(request.user, log_id)
+    stands = standing(request, log)
+    here = reverse("chronicle", args=[log_id])
+    ask = f"{here}{stands.ask}"
     jump = request.GET.get("jump")
     form = JumpForm(log, request.GET if jump is None else {"seq": jump})
     valid = form.is_valid()
     if jump is not None and valid and form.cleaned_data["seq"]:
-        return redirect(_place(reverse("chronicle", args=[log_id]), form.cleaned_data["seq"]))
+        return redirect(_place(ask, form.cleaned_data["seq"]))
     ids, tail = _asked(request.GET.getlist("open"))
-    page = ChroniclePage(log, Opening(ids, tail, form.cleaned_data["seq"] if valid else range(0)))
+    page = ChroniclePage(log, Opening(ids, tail, form.cleaned_data["seq"] if valid else range(0)), stands)
     context = {
         "log": log,
         "page": page,
         "form": form,
         "overview": page.overview,
-        "here": reverse("chronicle", args=[log_id]),
+        "here": here,
+        "ask": ask,
+        "standing": stands,
+        "may": may_redraw(request.user),
         "node": SimpleLazyObject(page.branch),
     }
     return respond(request, "web/chronicle.html", context, page.fragments, status=200 if valid else 400)
 
 
-def _place(here: str, sought: range) -> str:
+def _place(ask: str, sought: range) -> str:
     first, last = sought[0], sought[-1]
-    return f"{here}?seq={first}#e{first}" if first == last else f"{here}?seq={first}-{last}#e{first}"
+    return f"{ask}seq={first}#e{first}" if first == last else f"{ask}seq={first}-{last}#e{first}"
 
 
 def _asked(texts: list[str]) -> tuple[tuple[SectionId, ...], bool]:

@@ -23,6 +23,7 @@ from chronicle.prompts import Texts, texts_of
 from chronicle.reconsolidate import WHAT
 from chronicle.web.collation import Collation, Pair, collate, word_by_word
 from chronicle.web.converters import SectionId
+from chronicle.web.editions import Standing, standing
 from chronicle.web.events import BIG
 from chronicle.web.respond import respond
 from chronicle.web.sections import anchor_of
@@ -150,13 +151,15 @@ def compare(request: HttpRequest, log_id: str, section_id: SectionId) -> HttpRes
     form = Generations(request.GET)
     if not form.is_valid():
         raise InvalidFilter("Two generations are compared by their numbers: ?a=1&b=2.")
-    page = _comparison(log, section_id, form.cleaned_data["a"], form.cleaned_data["b"])
-    context: dict[str, Any] = {"log": log, "anchor": page.anchor, "page": page, "may": may_redraw(request.user)}
+    stands = standing(request, log)
+    page = _comparison(stands, log, section_id, form.cleaned_data["a"], form.cleaned_data["b"])
+    may = may_redraw(request.user) and not stands.older
+    context: dict[str, Any] = {"log": log, "anchor": page.anchor, "page": page, "may": may, "standing": stands}
     return respond(request, "web/compare.html", context)
 
 
-def _comparison(log: Log, section_id: SectionId, a: int | None, b: int | None) -> Comparison:
-    anchor = anchor_of(log, section_id)
+def _comparison(stands: Standing, log: Log, section_id: SectionId, a: int | None, b: int | None) -> Comparison:
+    anchor = anchor_of(stands, section_id)
     numbers = list(anchor.sections.order_by("generation").values_list("generation", flat=True))
     b = b or numbers[-1]
     a = a or max(b - 1, 1)

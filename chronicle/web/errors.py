@@ -9,7 +9,7 @@ from collections.abc import Callable
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
-from chronicle.errors import InvalidFilter, LogNotFound, UnknownSection
+from chronicle.errors import InvalidFilter, LogNotFound, UnknownEdition, UnknownSection
 
 Handler = Callable[[HttpRequest], HttpResponse]
 
@@ -24,7 +24,7 @@ class ErrorsMiddleware:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        if isinstance(error, LogNotFound | UnknownSection):
+        if isinstance(error, LogNotFound | UnknownEdition | UnknownSection):
             return not_found(request)
         if isinstance(error, InvalidFilter):
             return bad_request(request, error)

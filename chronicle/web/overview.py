@@ -13,7 +13,7 @@ from functools import cached_property
 from django.db.models import Count, Max, OuterRef, Subquery
 
 from chronicle.envelope import COMPACTION, Kind
-from chronicle.models import Edition, EditionState, Event, Log, RollupSource, Section, UnitFailure
+from chronicle.models import Edition, Event, Log, RollupSource, Section, UnitFailure
 from chronicle.sections import consolidated_through
 from chronicle.web.rows import Row, rows_of
 
@@ -40,14 +40,11 @@ class Cover:
 
 
 class Overview:
-    """One log and its current edition (None until something was consolidated)."""
+    """One log and one edition of it (None until something was consolidated)."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, edition: Edition | None) -> None:
         self.log = log
-
-    @cached_property
-    def edition(self) -> Edition | None:
-        return self.log.editions.filter(state=EditionState.CURRENT).select_related("log").first()
+        self.edition = edition
 
     @cached_property
     def levels(self) -> list[tuple[int, int]]:

@@ -19,6 +19,7 @@ from chronicle.access import log_for, may_redraw
 from chronicle.errors import InvalidFilter, UnknownSection
 from chronicle.models import Anchor, Edition, EditionState, Log, Section
 from chronicle.web.converters import SectionId
+from chronicle.web.editions import Standing, standing
 from chronicle.web.event import WHOLE
 from chronicle.web.events import BIG
 from chronicle.web.overview import superseded_children
@@ -135,6 +136,8 @@ class SectionPage:
     @cached_property
     def to_redo(self) -> list[Stale]:
         """This rollup and the one over it, where they are stale, with the price of drawing them again."""
+        if self.edition.state != EditionState.CURRENT:
+            return []
         wanted = {self.anchor.pk, self.anchor.rolled_up_into_id}
         which = {pk: children for pk, children in self.all_stale.items() if pk in wanted}
         return stale_of(self.log, self.edition, which)
@@ -149,30 +152,32 @@ class SectionPage:
 
 def section(request: HttpRequest, log_id: str, section_id: SectionId, number: int | None = None) -> HttpResponse:
     log = log_for(request.user, log_id)
-    page = _page(log, section_id, number)
+    stands = standing(request, log)
+    page = _page(stands, log, section_id, number)
     form = CutForm(request.GET)
     if not form.is_valid():
         raise InvalidFilter("A page of events is cut after a seq: ?after=31.")
     here = reverse("generation" if number else "section", args=[log_id, section_id, *([number] if number else [])])
     context: dict[str, Any] = {"log": log, "page": page, "section": page.section, "anchor": page.anchor, "here": here}
-    context["may"] = may_redraw(request.user)
+    context |= {"may": may_redraw(request.user) and not stands.older, "standing": stands, "ask": f"{here}{stands.ask}"}
+    context["books_url"] = f"{stands.ask}bookkeeping=on"
     if not page.children:
         context["slice"] = page.events(form.cleaned_data["after"], books=form.cleaned_data["bookkeeping"])
     return respond(request, "web/section.html", context, ("beside",))
 
 
-def anchor_of(log: Log, section_id: SectionId) -> Anchor:
-    """Return the anchor of this id in the edition in force. Raises UnknownSection."""
+def anchor_of(stands: Standing, section_id: SectionId) -> Anchor:
+    """Return the anchor of this id in the edition that is shown. Raises UnknownSection."""
     level, from_seq, to_seq = section_id
-    found = Anchor.objects.filter(edition__log=log, edition__state=EditionState.CURRENT)
+    found = Anchor.objects.filter(edition=stands.edition)
     anchor = found.filter(level=level, from_seq=from_seq, to_seq=to_seq).select_related("edition").first()
     if anchor is None:
         raise UnknownSection(f"There is no section {section_id}.")
     return anchor
 
 
-def _page(log: Log, section_id: SectionId, number: int | None) -> SectionPage:
-    anchor = anchor_of(log, section_id)
+def _page(stands: Standing, log: Log, section_id: SectionId, number: int | None) -> SectionPage:
+    anchor = anchor_of(stands, section_id)
     generations = anchor.sections.order_by("-generation")
     found = (generations.filter(generation=number) if number else generations).first()
     if found is None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from chronicle.divergence import Price, price_words, reroll_prices, row_for
-from chronicle.models import Anchor, Edition, Log
+from chronicle.models import Anchor, Edition, EditionState, Log
 from chronicle.web.overview import superseded_children
 
 
@@ -35,6 +35,8 @@ def stale_of(log: Log, edition: Edition, children: Mapping[int, Sequence[str]]) 
 
 def stale_over(log: Log, anchor: Anchor) -> list[Stale]:
     """Return the anchor itself and the rollup right over it, where they are stale."""
+    if anchor.edition.state != EditionState.CURRENT:
+        return []
     wanted = {anchor.pk, anchor.rolled_up_into_id}
     found = superseded_children(anchor.edition)
     return stale_of(log, anchor.edition, {pk: which for pk, which in found.items() if pk in wanted})

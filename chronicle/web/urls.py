@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import URLPattern, URLResolver, include, path, register_converter
 
-from chronicle.web import chronicle, compare, converters, event, events, logs, pins, reconsolidate, sections
+from chronicle.web import chronicle, compare, converters, event, events, logs, pins, rebuild, reconsolidate, sections
 
 register_converter(converters.LogIdConverter, "log")
 register_converter(converters.SectionIdConverter, "section")
@@ -14,6 +14,8 @@ register_converter(converters.DigestConverter, "digest")
 
 _of_a_log: list[URLPattern | URLResolver] = [
     path("", chronicle.chronicle, name="chronicle"),
+    path("rebuild/", rebuild.rebuild, name="rebuild"),
+    path("rebuild/<seq:job_id>/", rebuild.rebuilding, name="rebuilding"),
     path("events/", events.events, name="events"),
     path("events/<seq:seq>/", event.event, name="event"),
     path("events/<seq:seq>/attachments/<digest:digest>/", event.attachment, name="attachment"),

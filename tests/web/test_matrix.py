@@ -65,6 +65,10 @@ ROWS = {
         lambda known: {"log_id": known.log.public_id, "section_id": "1-3", "job_id": known.redraw.pk},
         ({"job_id": 999_999}, {"section_id": "4-5"}),
     ),
+    "rebuild": Row("log", of_log()),
+    "rebuilding": Row(
+        "log", lambda known: {"log_id": known.log.public_id, "job_id": known.rebuild.pk}, ({"job_id": 999_999},)
+    ),
 }
 
 

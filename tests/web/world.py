@@ -18,13 +18,15 @@ DIGEST = "ab" * 32
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """`upload` was made by the reviewer; `parked` and `failure` are of the log, `redraw` waits to draw 1-3 again."""
+    """`upload` was made by the reviewer; `parked` and `failure` are of the log, `redraw` waits to draw 1-3
+    again, `rebuild` the whole chronicle."""
 
     log: Log
     upload: Job
     parked: Job
     failure: UnitFailure
     redraw: Job
+    rebuild: Job
 
 
 def picture() -> PendingEvent:
@@ -47,7 +49,8 @@ def world(*, units: int = 13) -> World:
         sections.current_edition(log), 0, log.last_seq, log.last_seq, SummaryFailed("the model gave no prose")
     )
     redraw = asking.reconsolidation(log, "1-3", accepted=True, by="root", reason="a wrong number").job
-    return World(log, upload, parked, failure, redraw)
+    rebuild = asking.rebuilding(log, accepted=True, by="root", reason="a better prompt").job
+    return World(log, upload, parked, failure, redraw, rebuild)
 
 
 def people() -> dict[str, Client]:
