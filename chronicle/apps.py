@@ -1,4 +1,4 @@
-"""The application: triggers and schedules are installed after every migration, from here alone."""
+"""The application: triggers, the search index and schedules are installed after every migration, from here alone."""
 
 from typing import Any
 
@@ -20,8 +20,9 @@ class ChronicleConfig(AppConfig):
 
 
 def after_migrate(using: str, **_: Any) -> None:
-    """Install what a migration may have dropped, the append-only triggers, and put the schedule in place."""
-    from chronicle import append_only, tasks
+    """Install what a migration may have dropped, the triggers and the index, and put the schedule in place."""
+    from chronicle import append_only, full_text, tasks
 
     append_only.install(connections[using])
+    full_text.install(connections[using])
     tasks.schedule(using)

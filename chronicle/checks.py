@@ -44,7 +44,7 @@ def database(
     found: list[CheckMessage] = []
     for alias in databases or ():
         connection = connections[alias]
-        found += [*_triggers(connection), *_sqlite(connection)]
+        found += [*_triggers(connection), *_index(connection), *_sqlite(connection)]
     return found
 
 
@@ -84,6 +84,15 @@ def _triggers(connection: BaseDatabaseWrapper) -> list[CheckMessage]:
     words = f"{len(missing)} triggers that keep records from being changed are not in place: {', '.join(missing[:5])}."
     # A warning, because an error would stop `migrate` itself, which is the way out.
     return [Warning(words, hint="Run `manage.py migrate`, which installs them.", id="chronicle.W002")]
+
+
+def _index(connection: BaseDatabaseWrapper) -> list[CheckMessage]:
+    from chronicle import full_text  # late, as above
+
+    if not (missing := full_text.missing(connection)):
+        return []
+    words = f"The index of the search is not whole: {', '.join(missing)} is not in place."
+    return [Warning(words, hint="Run `manage.py migrate`, which makes it.", id="chronicle.W004")]
 
 
 def _sqlite(connection: BaseDatabaseWrapper) -> list[CheckMessage]:

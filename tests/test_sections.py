@@ -9,7 +9,6 @@ from chronicle.brief import Brief
 from chronicle.errors import ChronicleFork, InvalidSection, SectionCollision, Superseded, UnknownSection
 from chronicle.models import Anchor, Edition, Log, Section, SectionPin
 from chronicle.reading import Anchors, AnchorView, Prose, ProseView, find, parse_ref
-from chronicle.search import SubstringRetriever
 from chronicle.sections import NewSection
 from tests.builders import bookkeeping, log_of, said
 
@@ -261,18 +260,6 @@ def test_sections_and_tail_cover_every_event_once_at_any_seq() -> None:
     assert [event.seq for event in admitted] == [22, 23, 24, 25, 26, 27, 29, 30]
     with pytest.raises(TypeError):
         brief.tail()  # type: ignore[call-arg]
-
-
-@pytest.mark.promise("A81")
-def test_the_plain_retriever_is_case_insensitive_and_newest_first(edition: Edition) -> None:
-    filled(edition, 5, 10)
-    sections.append_new(edition, new(11, 20, title="THE BILL", prose="Rp 3,640,000 in all. 100% _sure_"))
-    retriever = SubstringRetriever()
-    assert [one.id for one in retriever.retrieve(edition, "dina ASKED")] == ["6-10", "1-5"]
-    assert [one.id for one in retriever.retrieve(edition, "dina asked", limit=1)] == ["6-10"]
-    assert [one.id for one in retriever.retrieve(edition, "the bill")] == ["11-20"]
-    assert [one.id for one in retriever.retrieve(edition, "0% _s")] == ["11-20"]
-    assert retriever.retrieve(edition, "%") == retriever.retrieve(edition, "100%")
 
 
 @pytest.mark.promise("S10")
