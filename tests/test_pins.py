@@ -21,10 +21,11 @@ from tests.conftest import Clock
 KEY = "p1:model_call:" + "0" * 64
 
 
+pytestmark = pytest.mark.django_db
+
+
 @pytest.fixture
-def log(request: pytest.FixtureRequest) -> Log:
-    transactional = "transaction" in (getattr(request.node.get_closest_marker("django_db"), "kwargs", None) or {})
-    request.getfixturevalue("transactional_db" if transactional else "db")
+def log(db: None) -> Log:
     return log_of(3)
 
 
