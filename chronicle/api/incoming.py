@@ -63,7 +63,10 @@ def body(request: HttpRequest, limit: int = MAX_BODY) -> bytes:
     length = int(request.META.get("CONTENT_LENGTH") or 0)
     if length > limit:
         raise TooLarge(f"A body here holds at most {limit} bytes; this one has {length}.", limit=limit)
-    found = request.read(length)
+    try:
+        found = request.read(length)
+    except OSError as error:  # whoever sent it has gone
+        raise InvalidRequest("The body was cut on its way.", field="body") from error
     if len(found) < length:
         raise InvalidRequest(f"The body was cut: {len(found)} of {length} bytes came.", field="body")
     return found

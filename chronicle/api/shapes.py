@@ -210,7 +210,7 @@ class BriefAnswer(Receipted):
     view_tokens: int
     sections: list[Part]
     tail: Tail
-    not_shown: list[tuple[int, int]]
+    not_shown: list[list[int]]
 
 
 class Entry(BaseModel):
@@ -288,7 +288,7 @@ class PolicyAnswer(BaseModel):
 
     log: str
     rows: list[PolicyRow]
-    ranges: dict[str, tuple[int, int]]
+    ranges: dict[str, list[int]]
 
 
 class RedrawAnswer(BaseModel):
@@ -310,5 +310,5 @@ class VerifyAnswer(BaseModel):
     why: str
     sections: int
     tail: int
-    holes: list[tuple[int, int]]
+    holes: list[list[int]]
     against: str
