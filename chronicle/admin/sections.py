@@ -121,7 +121,15 @@ class PolicyAdmin(LookOnly):
 @admin.register(Edition)
 class EditionAdmin(LookOnly):
     log_path = "log"
-    list_display = ("number", text("public_id", of="log", label="log"), "state", text("made_by"), "made_at")
+    list_display = (
+        "number",
+        text("public_id", of="log", label="log"),
+        "state",
+        text("made_by"),
+        text("reason"),
+        "made_at",
+    )
+    list_filter = ("state",)
     ordering = ("-pk",)
     list_select_related = ("log",)
 
