@@ -45,7 +45,7 @@ def test_a_sound_log_is_ok_to_its_last_seq_and_against_its_chain_only(log: Log) 
     assert verify_log(log_of(0)).status is Status.OK
 
 
-@pytest.mark.promise("K2")
+@pytest.mark.promise("K2", "K48", "K49")
 @pytest.mark.parametrize(
     ("statement", "status", "seq", "why"),
     [

@@ -8,13 +8,11 @@ from django.db import connection
 from django.utils import timezone
 
 from chronicle import append_only, policies, prompts, receipts
-from chronicle.draws import Draws
-from chronicle.fold import ChronicleFold, consolidate
+from chronicle.fold import consolidate
 from chronicle.log import append
-from chronicle.models import Anchor, Edition, Finding, Log, Section, SignOff
+from chronicle.models import Anchor, Finding, Log, Section, SignOff
 from chronicle.pins import PinLedger
-from chronicle.projector import Projector
-from chronicle.rollups import roll_up
+from chronicle.rebuild import rebuild
 from chronicle.sections import NewSection, current_edition, current_sections, supersede
 from tests.builders import marker, said
 from tests.ingesting import ingested, only_log, talk
@@ -41,11 +39,15 @@ def whole_log(folder: Path, generations: int = 11) -> Log:
     consolidate(log, summariser=Noting("First account"))
     log.refresh_from_db()
     receipts.read_brief(log, by="concierge", capability="read", upto_seq=12)
-    _another_edition(log)
+    rebuild(log, discard_generated=True, by="ada", reason="better words", summariser=Noting("Second account"))
     for number in range(2, generations + 1):
         again(log, "5-6", f"Account {number}")
     again(log, _rollup(log), "All over again")
     receipts.read_brief(log, by="concierge", capability="read", budget=300, reader="booking")
+    edition = current_edition(log)
+    receipts.read_list(edition, by="concierge", capability="metadata")
+    receipts.read_open(edition, "5-6", by="concierge", capability="read")
+    receipts.read_expand(edition, "5-6", by="concierge", capability="expand")
     _said_of(log)
     return log
 
@@ -64,19 +66,6 @@ def _pinned(log: Log) -> None:
     unit.commit()
     log.refresh_from_db()
     append(log, [said("Once more."), marker()])
-
-
-def _another_edition(log: Log) -> None:
-    first = current_edition(log)
-    second = Edition.objects.create(
-        log=log, number=2, state="building", made_by="ada", reason="better words", made_at=timezone.now()
-    )
-    draws = Draws(second, summariser=Noting("Second account"))
-    Projector(log, [ChronicleFold(second, draws=draws, made_by="ada")]).catch_up()
-    roll_up(second, draws=draws, made_by="ada")
-    first.state, second.state = "archived", "current"
-    first.save(update_fields=["state"])
-    second.save(update_fields=["state"])
 
 
 def again(log: Log, ref: str, words: str, *, pins: tuple[str, ...] = (KEY,)) -> Section:
