@@ -66,7 +66,7 @@ class _Recorded(Mapping[str, Any]):
         self._pins = Pin.objects.filter(log=log)
 
     def __getitem__(self, key: str) -> Any:
-        found = self._pins.filter(key=key).order_by("-event_id").values_list("result", flat=True).first()
+        found = self._pins.filter(key=key).order_by("-event__seq").values_list("result", flat=True).first()
         if found is None:
             raise KeyError(key)
         return json.loads(found)

@@ -2,10 +2,11 @@
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from chronicle.summarisers.protocol import Child, Draft, Span
+from chronicle.replay import pin_key
+from chronicle.summarisers.protocol import Child, Draft, Resolver, Span
 
 HOLD = "HOLD"
 
@@ -28,3 +29,32 @@ class Holding:
     def rollup(self, children: Sequence[Child]) -> Draft:
         words = f"{len(children)} sections, from: {children[0].title}"
         return Draft(words[:80], words, model="holding-1", tokens_in=100, tokens_out=10)
+
+
+class Paid:
+    """As `Holding`, but each draw is a call that is pinned, and leaves a line in `calls`."""
+
+    name = "paid"
+
+    def __init__(self, resolver: Resolver | None = None) -> None:
+        self._resolver = resolver
+
+    def pinned(self, resolver: Resolver) -> "Paid":
+        return Paid(resolver)
+
+    def section(self, span: Span) -> Draft:
+        return self._ask([said.content for said in span.said], lambda: Holding().section(span).prose)
+
+    def rollup(self, children: Sequence[Child]) -> Draft:
+        return self._ask([child.prose for child in children], lambda: Holding().rollup(children).prose)
+
+    def _ask(self, lines: list[str], draw: Callable[[], str]) -> Draft:
+        def call() -> str:
+            words = draw()
+            with (Path(os.environ["FAULTS"]) / "calls").open("a") as file:
+                file.write(f"{lines[0]}\n")
+            return words
+
+        assert self._resolver is not None, "a pinnable summariser was asked without pins"
+        words = self._resolver.resolve(pin_key("model_call", lines), "model_call", call)
+        return Draft(words[:80], words, model="paid-1", tokens_in=100, tokens_out=10)

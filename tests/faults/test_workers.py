@@ -45,6 +45,25 @@ def test_a_worker_killed_in_mid_draw_leaves_nothing_half_written_and_another_fin
     world.sound()
 
 
+@pytest.mark.promise("A13", "A21", "K31")
+def test_what_a_killed_worker_has_paid_for_is_not_drawn_again(make_world: MakeWorld) -> None:
+    world = make_world(JOB_LEASE="2", SUMMARISER="tests.faults.summarisers:Paid")
+    cluster(world)
+    job = held(world, "dinner", before=10, after=0)
+    [worker] = until(lambda: world.lines("drawing"))
+    os.kill(int(worker), signal.SIGKILL)
+    assert (world.value(SECTIONS), world.value("SELECT count(*) FROM chronicle_pinscratch")) == (0, 10)
+    (world.folder / "hold").unlink()
+
+    until(lambda: world.job(job)[0] == "done")
+    calls = world.lines("calls")
+    assert len(calls) == len(set(calls)) == 11, "no request was paid for twice"
+    assert world.value(SECTIONS) == world.value("SELECT count(*) FROM chronicle_pin") == 11
+    assert world.value("SELECT count(*) FROM chronicle_pin WHERE attempts = 2") == 10
+    assert world.value("SELECT count(*) FROM chronicle_pinscratch") == 0
+    world.sound()
+
+
 def test_a_job_that_kills_its_worker_is_parked_after_three_attempts_while_others_flow(make_world: MakeWorld) -> None:
     world = make_world(JOB_LEASE="1")
     cluster(world)
