@@ -184,7 +184,7 @@ class _Rebuilding:
     def steps(self) -> drawing.Steps[RebuildReport]:
         """Build until the shadow mirrors the edition in force, and switch."""
         shadow = self._shadow()
-        draws = Draws(shadow, summariser=self._summariser, through=self._through())
+        draws = Draws(shadow, summariser=self._summariser, through=self._through(), fence=self._fence)
         while True:
             yield from self._ground(shadow, draws)
             yield from self._above(shadow, draws)

@@ -97,6 +97,9 @@ def test_a_section_of_any_edition_rests_on_a_pin_but_none_of_another_log(page: C
     [row] = ask(page, log).context["rows"]
     assert [(one.anchor, one.edition) for one in row.sections] == [("1-2", 0), ("1-2", 2)]
     assert "1-2#1, edition 2: 1-2#1" in shown(page, log)
+    old_page = page.get(f"/logs/{log.public_id}/sections/1-2/1/?edition=2")
+    assert f'href="{old_page.request["PATH_INFO"]}?edition=2"' in ask(page, log).content.decode()
+    assert old_page.status_code == 200
 
 
 def test_another_generation_rests_on_its_own_pin_or_on_the_same(page: Client):
