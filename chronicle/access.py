@@ -4,9 +4,10 @@ Guarantees: a superuser sees every log, anyone else those of the owners granted 
 of theirs; a log that is not theirs and one that does not exist raise the same LogNotFound.
 """
 
+from typing import Any
+
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
-from django.db.models import Q, QuerySet, Value
-from django.db.models.functions import StrIndex
+from django.db.models import BooleanField, F, Func, Q, QuerySet, Value
 
 from chronicle import canonical
 from chronicle.errors import LogNotFound
@@ -58,12 +59,31 @@ def chosen_id(owner: str, name: str) -> str:
 def events_for(events: QuerySet[Event], reader: str | None) -> QuerySet[Event]:
     """Return the events that a reader may see: public ones and those that name the reader; None sees all.
 
-    An audience is kept as a JSON list, in which a whole name is found with its quotes; case counts.
+    A name is compared whole, as the database reads the list: case counts, and no piece of two names passes for one.
     """
     if reader is None:
         return events
-    named = StrIndex("audience", Value(canonical.dump(reader)))
-    return events.annotate(named=named).filter(Q(audience="") | Q(named__gt=0))
+    return events.filter(Q(audience="") | Q(Names(F("audience"), Value(reader))))
+
+
+class Names(Func):
+    """True when a JSON list of names, kept as text, holds a name; an empty text holds none."""
+
+    output_field = BooleanField()
+    conditional = True
+
+    def as_sqlite(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, tuple[Any, ...]]:
+        names, name, params = self._parts(compiler)
+        return f"EXISTS (SELECT 1 FROM json_each({names}) WHERE value = {name})", params
+
+    def as_postgresql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, tuple[Any, ...]]:
+        names, name, params = self._parts(compiler)
+        return f"jsonb_exists({names}::jsonb, {name}::text)", params
+
+    def _parts(self, compiler: Any) -> tuple[str, str, tuple[Any, ...]]:
+        column, of_column = compiler.compile(self.source_expressions[0])
+        name, of_name = compiler.compile(self.source_expressions[1])
+        return f"(CASE WHEN {column} = '' THEN '[]' ELSE {column} END)", name, (*of_column, *of_column, *of_name)
 
 
 def may_redraw(user: AbstractBaseUser | AnonymousUser) -> bool:

@@ -3,10 +3,10 @@
 import pytest
 from django.contrib.auth.models import AnonymousUser, Group, User
 
-from chronicle.access import log_for, visible_logs
+from chronicle.access import events_for, log_for, visible_logs
 from chronicle.errors import LogNotFound
-from chronicle.models import Grant
-from tests.builders import log_of
+from chronicle.models import Event, Grant
+from tests.builders import log_of, said
 
 pytestmark = pytest.mark.django_db
 
@@ -44,3 +44,17 @@ def test_a_reviewer_granted_twice_sees_a_log_once(django_assert_num_queries: obj
     Grant.objects.create(user=reviewer, owner="alice")
     Grant.objects.create(group=group, owner="alice")
     assert visible_logs(reviewer).count() == 1
+
+
+@pytest.mark.promise("K26")
+@pytest.mark.parametrize(
+    "reader",
+    [",", '"', "a", "A", "a,", ",b", 'a","b', "[", "]", '["a"', "", " ", "\\", "é", "\u2028", "x" * 300, "%", "_"],
+)
+def test_a_reader_is_a_whole_name_of_an_audience_and_never_a_piece_of_two(reader: str) -> None:
+    audiences = [("a", "b"), ("a,", "b"), ("a,", ",b"), ('"', ","), ("é", "\\"), ('a","b',), ("A",), ()]
+    log = log_of([said(f"{number}", audience=audience) for number, audience in enumerate(audiences)])
+    seen = events_for(Event.objects.filter(log=log), reader).order_by("seq")
+    expected = [number + 1 for number, audience in enumerate(audiences) if not audience or reader in audience]
+    assert list(seen.values_list("seq", flat=True)) == expected
+    assert seen.count() == len(expected)
