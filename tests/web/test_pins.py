@@ -111,7 +111,6 @@ def test_another_generation_rests_on_its_own_pin_or_on_the_same(page: Client):
     assert [[(one.anchor, one.generation) for one in row.sections] for row in rows] == [[("1-2", 1)], [("1-2", 2)]]
 
 
-@pytest.mark.promise("K46")
 def test_receipts_rest_on_the_pins_of_what_they_gave(page: Client):
     log = drawn(2)
     first, second = Section.objects.filter(anchor__edition__log=log).order_by("anchor__from_seq")
