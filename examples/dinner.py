@@ -4,7 +4,7 @@ Each reads its own window (a brief under its own budget) before it acts. What is
 pays, is in no window but booking's. Run it against a site that is up:
 
     for name in concierge search booking; do uv run manage.py token $name --owner demo --can record,read,expand; done
-    uv run examples/dinner.py http://127.0.0.1:8000 CONCIERGE_TOKEN SEARCH_TOKEN BOOKING_TOKEN
+    uv run python -m examples.dinner http://127.0.0.1:8000 CONCIERGE_TOKEN SEARCH_TOKEN BOOKING_TOKEN
 """
 
 import sys
@@ -79,7 +79,7 @@ def _book(concierge: Agent, booking: Agent) -> None:
 
 def main() -> None:
     if len(sys.argv) != 5:
-        sys.exit("usage: dinner.py URL CONCIERGE_TOKEN SEARCH_TOKEN BOOKING_TOKEN")
+        sys.exit("usage: python -m examples.dinner URL CONCIERGE_TOKEN SEARCH_TOKEN BOOKING_TOKEN")
     url, *tokens = sys.argv[1:]
     log, windows = play(url, dict(zip(BUDGETS, tokens, strict=True)))
     for name, window in windows.items():

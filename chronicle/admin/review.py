@@ -4,12 +4,13 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from chronicle import audit
-from chronicle.admin.looking import LookOnly, Marked, ModelForm, text
+from chronicle import audit, credentials
+from chronicle.admin.looking import LookOnly, Marked, ModelForm, superuser, text
 from chronicle.models import AuditEntry, Finding, Grant, SignOff, Token
 
 
@@ -39,9 +40,24 @@ class AuditEntryAdmin(LookOnly):
 
 @admin.register(Token)
 class TokenAdmin(LookOnly):
+    """Tokens, never their secrets. They are made by the command and revoked there or here."""
+
     hidden = ("hash",)
     list_display = (text("name"), text("owner"), "prefix", "capabilities", "expires_at", "revoked_at")
     ordering = ("-pk",)
+    actions: Any = ("revoke",)
+
+    @admin.action(description="Revoke the tokens selected")
+    def revoke(self, request: HttpRequest, queryset: QuerySet[Token]) -> None:
+        if not superuser(request.user):
+            raise PermissionDenied
+        held = queryset.filter(revoked_at=None)
+        revoked = [credentials.revoke(prefix, by=request.user.get_username()) for prefix in _prefixes(held)]
+        self.message_user(request, f"Revoked: {len(revoked)} of {queryset.count()} selected.")
+
+
+def _prefixes(tokens: QuerySet[Token]) -> list[str]:
+    return list(tokens.values_list("prefix", flat=True))
 
 
 class GrantForm(ModelForm):

@@ -1,7 +1,6 @@
 """The client: what it sends again, what it gives back, and the example that three agents play."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,8 @@ import pytest
 from chronicle.client import ApiError, Client
 from chronicle.fold import consolidate
 from chronicle.models import Event, Log, Receipt
+from examples import dinner
 from tests.api.conftest import token
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
-
-import dinner
 
 
 class Wire(httpx.BaseTransport):
