@@ -20,6 +20,7 @@ from chronicle.access import events_for
 from chronicle.envelope import CONTENT_KINDS, Kind, StoredEvent
 from chronicle.log.rows import stored
 from chronicle.models import Anchor, Edition, Event, Form, Section
+from chronicle.rendering import Piece
 from chronicle.tokens import Counter
 
 
@@ -193,11 +194,18 @@ class Material:
             return self.through + 1
         return self.events[cut.first].seq if cut.first < len(self.events) else self.upto_seq + 1
 
+    def view(self, cut: Cut) -> list[Piece]:
+        """Header and entries that a cut leaves."""
+        return [Piece("header", self.header(cut)), *rendering.view(self.entries, cut.dropped, cut.lines)]
+
+    def tail(self, cut: Cut) -> list[Piece]:
+        """The events that a cut leaves, under their heading."""
+        context = "" if cut.first else self._context
+        return [Piece("heading", self.heading(cut)), Piece("events", context + "".join(self._lines[cut.first :]))]
+
     def written(self, cut: Cut, *, budget: int, count: Counter) -> Written:
         """Make the text that a cut leaves."""
-        view = self.header(cut) + rendering.view(self.entries, cut.dropped, cut.lines)
-        context = "" if cut.first else self._context
-        tail = self.heading(cut) + context + "".join(self._lines[cut.first :])
+        view, tail = rendering.joined(self.view(cut)), rendering.joined(self.tail(cut))
         text = view + tail
         forms = [Form.DROPPED] * cut.dropped + [Form.TITLE] * cut.lines
         forms += [Form.FULL] * (len(self.given) - len(forms))

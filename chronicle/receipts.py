@@ -19,6 +19,7 @@ from chronicle.errors import ChronicleError, ReceiptUnreadable
 from chronicle.log import locked
 from chronicle.material import Cut, Given, Material, Written
 from chronicle.models import Edition, Form, Log, Receipt, ReceiptPart, Section, What
+from chronicle.rendering import Piece
 from chronicle.seal import moment
 from chronicle.sections import current_edition
 from chronicle.tokens import Counter, estimate
@@ -27,6 +28,7 @@ from chronicle.tool import Expanded, Listed, Opened
 logger = logging.getLogger(__name__)
 
 TAG = "anagrapheus/receipt/1"
+FORGED = "it is not what was written (digest)"
 
 
 class Part(NamedTuple):
@@ -238,35 +240,56 @@ def parts_of(receipt: Receipt) -> list[Part]:
     return [Part(row.section, row.form, row.recent, row.stale) for row in rows]
 
 
+class Again(NamedTuple):
+    """The text of a receipt made again, in its pieces (those with text), and why it does not stand, or ""."""
+
+    pieces: tuple[Piece, ...]
+    why: str
+
+    @property
+    def text(self) -> str:
+        return rendering.joined(self.pieces)
+
+
 def text_of(receipt: Receipt) -> str:
     """Make the text of a receipt again, from what it cites. Raises ReceiptUnreadable."""
+    return rendering.joined(_pieces(receipt, parts_of(receipt)))
+
+
+def _pieces(receipt: Receipt, parts: Sequence[Part]) -> list[Piece]:
     again = RENDERERS_OF.get(receipt.what)
     if again is None or receipt.edition is None or receipt.renderer != rendering.VERSION:
         raise ReceiptUnreadable(
             f"Receipt {receipt.number} is of a {receipt.what}, written by renderer {receipt.renderer}; this version"
             " cannot write it again. Its digest stands."
         )
-    return again(receipt, receipt.edition, parts_of(receipt), canonical.parse(receipt.filters or "{}"))
+    return again(receipt, receipt.edition, parts, canonical.parse(receipt.filters or "{}"))
 
 
 def stands(receipt: Receipt) -> bool:
     """True when the text made again has the digest that the receipt keeps, and the receipt its own."""
-    return not fault(receipt)
+    return not made_again(receipt, parts_of(receipt)).why
 
 
-def fault(receipt: Receipt) -> str:
-    """Return why a receipt does not stand, with the field that is wrong, or "". Raises ReceiptUnreadable."""
-    if digest_of(receipt, parts_of(receipt)) != receipt.digest:
-        return "it is not what was written (digest)"
+def made_again(receipt: Receipt, parts: Sequence[Part]) -> Again:
+    """Make a receipt's text again from its parts, and compare both with their digests. Raises ReceiptUnreadable.
+
+    What does not stand is named with its field.
+    """
+    forged = digest_of(receipt, parts) != receipt.digest
     try:
-        text = text_of(receipt).encode()
+        pieces = tuple(piece for piece in _pieces(receipt, parts) if piece.text)
     except ReceiptUnreadable:
-        raise
+        if not forged:
+            raise
+        return Again((), FORGED)
     except (ChronicleError, LookupError, TypeError, ValueError) as error:
-        logger.warning(
-            "log %s: receipt %s cannot be made again: %s", receipt.log_id, receipt.number, type(error).__name__
-        )
-        return "its text cannot be made from what it cites (filters)"
+        logger.warning("log %s: receipt %s not made again: %s", receipt.log_id, receipt.number, type(error).__name__)
+        return Again((), FORGED if forged else "its text cannot be made from what it cites (filters)")
+    return Again(pieces, FORGED if forged else _wrong(receipt, rendering.joined(pieces).encode()))
+
+
+def _wrong(receipt: Receipt, text: bytes) -> str:
     if len(text) != receipt.size:
         return f"its text is of {len(text)} bytes, not {receipt.size} (size)"
     return "" if canonical.sha256(text) == receipt.text_digest else "its text made again is another (text_digest)"
@@ -282,37 +305,37 @@ def readers_of(section: Section) -> QuerySet[ReceiptPart]:
     return section.read_in.select_related("receipt").order_by("receipt__number")
 
 
-def _brief_again(receipt: Receipt, edition: Edition, parts: Sequence[Part], how: dict[str, Any]) -> str:
+def _brief_again(receipt: Receipt, edition: Edition, parts: Sequence[Part], how: dict[str, Any]) -> list[Piece]:
     given = [Given(part.section, part.recent, part.stale) for part in parts]
     forms = [part.form for part in parts]
     cut = Cut(forms.count(Form.DROPPED), forms.count(Form.TITLE), how["header"], how["first"], how["whole"])
     material = Material(edition, receipt.upto_seq, how["reader"], given)
-    return material.written(cut, budget=receipt.budget or 0, count=estimate).text
+    return material.view(cut) + material.tail(cut)
 
 
-def _list_again(receipt: Receipt, edition: Edition, parts: Sequence[Part], how: dict[str, Any]) -> str:
+def _list_again(receipt: Receipt, edition: Edition, parts: Sequence[Part], how: dict[str, Any]) -> list[Piece]:
     figures = {"of": how["of"], "through": how["through"], "last": receipt.upto_seq}
     cited = [part.section for part in parts]
-    return tool.listed_again(edition, cited, _stale(parts), reader=how["reader"], **figures).text
+    return tool.listed_again(edition, cited, _stale(parts), reader=how["reader"], **figures).pieces
 
 
-def _open_again(receipt: Receipt, edition: Edition, parts: Sequence[Part], how: dict[str, Any]) -> str:
+def _open_again(receipt: Receipt, edition: Edition, parts: Sequence[Part], how: dict[str, Any]) -> list[Piece]:
     section, *children = [part.section for part in parts]
     told = {"current": how["current"], "reader": how["reader"]}
-    return tool.opened_again(edition, section, children, _stale(parts), **told).text
+    return tool.opened_again(edition, section, children, _stale(parts), **told).pieces
 
 
-def _expand_again(receipt: Receipt, edition: Edition, parts: Sequence[Part], how: dict[str, Any]) -> str:
+def _expand_again(receipt: Receipt, edition: Edition, parts: Sequence[Part], how: dict[str, Any]) -> list[Piece]:
     [part] = parts
     cut = {"after": how["after"], "limit": how["limit"], "reader": how["reader"]}
-    return tool.expanded_again(edition, part.section, **cut).text
+    return tool.expanded_again(edition, part.section, **cut).pieces
 
 
 def _stale(parts: Sequence[Part]) -> set[int]:
     return {part.section.pk for part in parts if part.stale}
 
 
-RENDERERS_OF: dict[str, Callable[[Receipt, Edition, Sequence[Part], dict[str, Any]], str]] = {
+RENDERERS_OF: dict[str, Callable[[Receipt, Edition, Sequence[Part], dict[str, Any]], list[Piece]]] = {
     str(What.BRIEF): _brief_again,
     str(What.LIST): _list_again,
     str(What.OPEN): _open_again,

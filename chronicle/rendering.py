@@ -6,7 +6,7 @@ Nothing of a text is left out. The header is at most 480 bytes (120 tokens by th
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -104,15 +104,28 @@ def labels(entries: Sequence[Entry]) -> list[str]:
     return [OLDER] * any(not entry.recent for entry in entries) + [RECENT] * any(entry.recent for entry in entries)
 
 
-def view(entries: Sequence[Entry], dropped: int, lines: int) -> str:
+class Piece(NamedTuple):
+    """A part of a text and what it is; of an entry also its place among the sections given."""
+
+    what: str
+    text: str
+    place: int = -1
+
+
+def view(entries: Sequence[Entry], dropped: int, lines: int) -> list[Piece]:
     """Return the entries that are shown, oldest first, each group under its label."""
     parts, label = [], ""
     for place, entry in enumerate(entries[dropped:], start=dropped):
         before, label = label, RECENT if entry.recent else OLDER
         if label != before:
-            parts.append(label)
-        parts.append(line(entry) if place < dropped + lines else full(entry))
-    return "".join(parts)
+            parts.append(Piece("label", label))
+        parts.append(Piece("entry", line(entry) if place < dropped + lines else full(entry), place))
+    return parts
+
+
+def joined(pieces: Iterable[Piece]) -> str:
+    """Return the text of which these are the parts."""
+    return "".join(piece.text for piece in pieces)
 
 
 class TailFacts(NamedTuple):

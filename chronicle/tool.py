@@ -25,6 +25,7 @@ from chronicle.errors import UnknownAction, UnknownSection
 from chronicle.log import read
 from chronicle.models import Anchor, Edition, Event, Log, RollupSource, Section
 from chronicle.reading import find, parse_ref
+from chronicle.rendering import Piece
 from chronicle.rollups import stale_rollups
 from chronicle.sections import consolidated_through, current_sections
 
@@ -83,8 +84,13 @@ class Listed:
         return f"{self.shown} of {self.of} entries, newest first; they stand for events 1 to {self.through}, {rest}."
 
     @property
+    def pieces(self) -> list[Piece]:
+        entries = (Piece("entry", entry.line(), place) for place, entry in enumerate(self.entries))
+        return [Piece("header", f"# {self.header}\n"), *entries]
+
+    @property
     def text(self) -> str:
-        return f"# {self.header}\n" + "".join(entry.line() for entry in self.entries)
+        return rendering.joined(self.pieces)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -131,11 +137,16 @@ class Opened:
         return f"{entry.id} ({state}): events {entry.from_seq} to {entry.to_seq}, {entry.events} with content."
 
     @property
-    def text(self) -> str:
+    def pieces(self) -> list[Piece]:
         head = f"# {self.header}\n# Its words are generated; origin: {self.origin}\n"
+        words = f"{self.entry.line()}{rendering.indented(self.prose)}\n"
         below = f"# It stands for {len(self.children)} sections:\n" if self.children else ""
-        children = "".join(child.entry.line(child.read) for child in self.children)
-        return f"{head}{self.entry.line()}{rendering.indented(self.prose)}\n{below}{children}"
+        children = (Piece("entry", one.entry.line(one.read), place) for place, one in enumerate(self.children, start=1))
+        return [Piece("header", head), Piece("entry", words, 0), Piece("label", below), *children]
+
+    @property
+    def text(self) -> str:
+        return rendering.joined(self.pieces)
 
     def as_json(self) -> dict[str, Any]:
         children = [asdict(child.entry) | {"read": child.read} for child in self.children]
@@ -167,9 +178,14 @@ class Expanded:
         return words + (f"; partial: go on after {self.next_after}." if self.next_after else ".")
 
     @property
-    def text(self) -> str:
+    def pieces(self) -> list[Piece]:
         seqs = dict(self.requests)
-        return f"# {self.header}\n" + "".join(rendering.event(event, seqs) for event in self.events)
+        events = "".join(rendering.event(event, seqs) for event in self.events)
+        return [Piece("header", f"# {self.header}\n"), Piece("events", events, 0)]
+
+    @property
+    def text(self) -> str:
+        return rendering.joined(self.pieces)
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -59,9 +59,10 @@ def _receipts(log: Log) -> Iterator[Cited]:
 
 def _cited(receipt: Receipt) -> Cited:
     try:
-        return Cited(receipt.number, receipt.upto_seq, receipts.fault(receipt), proven=True)
+        why = receipts.made_again(receipt, receipts.parts_of(receipt)).why
     except ReceiptUnreadable:
         return Cited(receipt.number, receipt.upto_seq, "", proven=False)
+    return Cited(receipt.number, receipt.upto_seq, why, proven=True)
 
 
 def _slot(log_id: str, anchor: Anchor) -> Slot:
