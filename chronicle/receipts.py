@@ -236,7 +236,7 @@ def digest_of(receipt: Receipt, parts: Sequence[Part]) -> str:
 
 def parts_of(receipt: Receipt) -> list[Part]:
     """Return what a receipt cites, in order, each section with its anchor and what has superseded it."""
-    rows = receipt.parts.select_related("section__anchor").order_by("position")
+    rows = receipt.parts.select_related("section__anchor__edition").order_by("position")
     return [Part(row.section, row.form, row.recent, row.stale) for row in rows]
 
 

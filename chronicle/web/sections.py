@@ -15,9 +15,10 @@ from django.db.models import Count, Max, Q
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
+from chronicle import receipts
 from chronicle.access import log_for, may_redraw
 from chronicle.errors import InvalidFilter, UnknownSection
-from chronicle.models import Anchor, Edition, EditionState, Log, Section
+from chronicle.models import Anchor, Edition, EditionState, Log, ReceiptPart, Section
 from chronicle.web.converters import SectionId
 from chronicle.web.editions import Standing, standing
 from chronicle.web.event import WHOLE
@@ -26,6 +27,8 @@ from chronicle.web.overview import superseded_children
 from chronicle.web.ranges import Slice, slice_of
 from chronicle.web.respond import respond
 from chronicle.web.stale import Stale, stale_of
+
+READERS = 20
 
 
 class CutForm(forms.Form):
@@ -145,6 +148,15 @@ class SectionPage:
     @property
     def stale_ids(self) -> set[int]:
         return set(self.all_stale)
+
+    @cached_property
+    def readers(self) -> list[ReceiptPart]:
+        """Where this generation was given or dropped, newest first, at most READERS of them."""
+        return list(receipts.readers_of(self.section).order_by("-receipt__number", "position")[:READERS])
+
+    @cached_property
+    def reader_count(self) -> int:
+        return self.section.read_in.count()
 
     def events(self, after: int | None, *, books: bool) -> Slice:
         return slice_of(self.log, self.anchor.from_seq, self.anchor.to_seq, after=after, books=books)

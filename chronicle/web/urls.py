@@ -5,7 +5,20 @@ from importlib.util import find_spec
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import URLPattern, URLResolver, include, path, register_converter
 
-from chronicle.web import chronicle, compare, converters, event, events, logs, pins, rebuild, reconsolidate, sections
+from chronicle.web import (
+    chronicle,
+    compare,
+    converters,
+    event,
+    events,
+    logs,
+    pins,
+    rebuild,
+    receipt,
+    receipts,
+    reconsolidate,
+    sections,
+)
 
 register_converter(converters.LogIdConverter, "log")
 register_converter(converters.SectionIdConverter, "section")
@@ -20,6 +33,8 @@ _of_a_log: list[URLPattern | URLResolver] = [
     path("events/<seq:seq>/", event.event, name="event"),
     path("events/<seq:seq>/attachments/<digest:digest>/", event.attachment, name="attachment"),
     path("pins/", pins.pins, name="pins"),
+    path("receipts/", receipts.receipts, name="receipts"),
+    path("receipts/<seq:number>/", receipt.receipt, name="receipt"),
     path("sections/<section:section_id>/", sections.section, name="section"),
     path("sections/<section:section_id>/<seq:number>/", sections.section, name="generation"),
     path("sections/<section:section_id>/compare/", compare.compare, name="compare"),

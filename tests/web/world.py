@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from chronicle import asking, failures, jobs, sections
+from chronicle import asking, failures, jobs, receipts, sections
 from chronicle.envelope import PendingEvent
 from chronicle.errors import SummaryFailed
 from chronicle.fold import consolidate
@@ -19,7 +19,7 @@ DIGEST = "ab" * 32
 @dataclass(frozen=True, slots=True)
 class World:
     """`upload` was made by the reviewer; `parked` and `failure` are of the log, `redraw` waits to draw 1-3
-    again, `rebuild` the whole chronicle."""
+    again, `rebuild` the whole chronicle. Receipt 1 is of a brief."""
 
     log: Log
     upload: Job
@@ -50,6 +50,7 @@ def world(*, units: int = 13) -> World:
     )
     redraw = asking.reconsolidation(log, "1-3", accepted=True, by="root", reason="a wrong number").job
     rebuild = asking.rebuilding(log, accepted=True, by="root", reason="a better prompt").job
+    receipts.read_brief(log, by="concierge", capability="read")
     return World(log, upload, parked, failure, redraw, rebuild)
 
 
