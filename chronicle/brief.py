@@ -102,14 +102,34 @@ def write(
     A `budget` bounds the whole text, tail included. Without one the policy's token_budget bounds header and cover,
     and the tail is given whole. `count` is how tokens are counted. Raises InvalidFilter, InvalidPolicy.
     """
+    planned = plan(edition, upto_seq=upto_seq, budget=budget, reader=reader, count=count)
+    return planned.material.written(planned.cut, budget=planned.budget, count=count)
+
+
+class Plan(NamedTuple):
+    """What a brief is made of, and what its budget leaves of it."""
+
+    material: Material
+    cut: Cut
+    budget: int
+
+
+def plan(
+    edition: Edition,
+    *,
+    upto_seq: int | None = None,
+    budget: int | None = None,
+    reader: str | None = None,
+    count: Counter = estimate,
+) -> Plan:
+    """Decide what a brief shows, as `write` does. Without a `budget` no event of the tail is read."""
     upto = _upto(edition, upto_seq)
     row = policies.at(policies.rows(edition.log), max(upto, 1))
     given, cap = given_at(edition, upto, row)
-    material = Material(edition, upto, reader, given)
-    whole = budget is not None
-    state = _fitted(material, cap, row.token_budget if budget is None else budget, count, whole=whole)
-    cut = Cut(cap + state.dropped, state.lines, state.header, state.first, whole)
-    return material.written(cut, budget=row.token_budget if budget is None else budget, count=count)
+    material, whole = Material(edition, upto, reader, given), budget is not None
+    most = row.token_budget if budget is None else budget
+    state = _fitted(material, cap, most, count, whole=whole)
+    return Plan(material, Cut(cap + state.dropped, state.lines, state.header, state.first, whole), most)
 
 
 def given_at(edition: Edition, upto_seq: int, row: Policy) -> tuple[list[Given], int]:

@@ -137,13 +137,17 @@ class Material:
         return fitting.Tail(tuple(map(count, self._lines)), starts, count(self._context))
 
     @cached_property
-    def _counts(self) -> tuple[int, int, int, int]:
-        """Content events, content events after the sections, events withheld and of bookkeeping in the tail."""
+    def _messages(self) -> tuple[int, int]:
+        """Content events, and those of them after the sections."""
         content = self._visible.filter(kind__in=[str(kind) for kind in CONTENT_KINDS])
+        return content.count(), content.filter(seq__gt=self.through).count()
+
+    @cached_property
+    def _hidden(self) -> tuple[int, int]:
+        """Events of the tail that are withheld, and those of bookkeeping."""
         after = self._log_events.filter(seq__gt=self.through)
         books = after.filter(kind=Kind.BOOKKEEPING).count()
-        withheld = after.exclude(kind=Kind.BOOKKEEPING).count() - len(self.events)
-        return content.count(), content.filter(seq__gt=self.through).count(), withheld, books
+        return after.exclude(kind=Kind.BOOKKEEPING).count() - len(self.events), books
 
     @cached_property
     def _age(self) -> timedelta:
@@ -158,7 +162,7 @@ class Material:
 
     def header(self, cut: Cut) -> str:
         """The form of the header that a cut leaves; without a section there is none."""
-        messages, after, _, _ = self._counts
+        messages, after = self._messages
         facts = rendering.Facts(
             upto_seq=self.upto_seq,
             through=self.through,
@@ -175,7 +179,7 @@ class Material:
         """The line over the tail; a shortened header that stands alone has none below it."""
         if cut.whole and cut.header:
             return ""
-        _, _, withheld, books = self._counts
+        withheld, books = self._hidden
         return rendering.heading(
             rendering.TailFacts(
                 from_seq=self.through + 1,
@@ -194,6 +198,12 @@ class Material:
             return self.through + 1
         return self.events[cut.first].seq if cut.first < len(self.events) else self.upto_seq + 1
 
+    def parts(self, cut: Cut) -> tuple[tuple[Given, str], ...]:
+        """The sections given, each with the form that a cut leaves it."""
+        forms = [Form.DROPPED] * cut.dropped + [Form.TITLE] * cut.lines
+        forms += [Form.FULL] * (len(self.given) - len(forms))
+        return tuple((one, str(form)) for one, form in zip(self.given, forms, strict=True))
+
     def view(self, cut: Cut) -> list[Piece]:
         """Header and entries that a cut leaves."""
         return [Piece("header", self.header(cut)), *rendering.view(self.entries, cut.dropped, cut.lines)]
@@ -207,12 +217,10 @@ class Material:
         """Make the text that a cut leaves."""
         view, tail = rendering.joined(self.view(cut)), rendering.joined(self.tail(cut))
         text = view + tail
-        forms = [Form.DROPPED] * cut.dropped + [Form.TITLE] * cut.lines
-        forms += [Form.FULL] * (len(self.given) - len(forms))
         return Written(
             text=text,
             edition=self.edition,
-            parts=tuple((one, str(form)) for one, form in zip(self.given, forms, strict=True)),
+            parts=self.parts(cut),
             upto_seq=self.upto_seq,
             tail_from=self.through + 1,
             reader=self.reader,
@@ -221,7 +229,7 @@ class Material:
             tokens=count(text),
             view_tokens=count(view),
             events=len(self.events) - cut.first,
-            withheld=self._counts[2],
+            withheld=self._hidden[0],
             not_shown=self._not_shown(cut),
         )
 

@@ -6,6 +6,7 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import URLPattern, URLResolver, include, path, register_converter
 
 from chronicle.web import (
+    at,
     chronicle,
     compare,
     converters,
@@ -33,6 +34,7 @@ _of_a_log: list[URLPattern | URLResolver] = [
     path("events/<seq:seq>/", event.event, name="event"),
     path("events/<seq:seq>/attachments/<digest:digest>/", event.attachment, name="attachment"),
     path("pins/", pins.pins, name="pins"),
+    path("at/<seq:seq>/", at.at, name="at"),
     path("receipts/", receipts.receipts, name="receipts"),
     path("receipts/<seq:number>/", receipt.receipt, name="receipt"),
     path("sections/<section:section_id>/", sections.section, name="section"),

@@ -54,6 +54,7 @@ ROWS = {
     "pins": Row("log", of_log()),
     "event": Row("log", of_log(seq=1), ({"seq": 999_999},)),
     "attachment": Row("log", of_log(seq=1, digest=DIGEST), ({"seq": 2}, {"digest": "cd" * 32}, {"seq": 999_999})),
+    "at": Row("log", of_log(seq=1), ({"seq": 999_999},)),
     "receipts": Row("log", of_log()),
     "receipt": Row("log", of_log(number=1), ({"number": 2}, {"number": 999_999})),
     "section": Row("log", of_log(section_id="1-3"), ({"section_id": "2-3"}, {"section_id": "L1:1-3"})),
