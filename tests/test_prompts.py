@@ -33,6 +33,23 @@ def test_the_prompt_of_a_section_asks_for_what_must_be_kept_and_how(asked: str) 
     assert asked in SECTION
 
 
+@pytest.mark.promise("S44")
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "the arc of the stretch",
+        "decisions that still bind at its\nend, with their reasons",
+        "the promises still open then",
+        "how a person's state changed",
+        "can tell that the answer lies in here",
+        "Leave out the blow by blow, and say nothing twice",
+        "2 to 5 paragraphs",
+    ],
+)
+def test_the_prompt_of_a_rollup_asks_for_the_arc_and_for_what_still_binds_at_its_end(asked: str) -> None:
+    assert asked in ROLLUP
+
+
 @pytest.mark.promise("A47", "K29")
 @pytest.mark.parametrize("prompt", [SECTION, ROLLUP])
 def test_a_prompt_holds_no_id_and_no_running_number(prompt: str) -> None:
