@@ -19,7 +19,7 @@ from chronicle import fitting, rendering
 from chronicle.access import events_for
 from chronicle.envelope import CONTENT_KINDS, Kind, StoredEvent
 from chronicle.log.rows import stored
-from chronicle.models import Anchor, Edition, Event, Form, Section
+from chronicle.models import Anchor, Edition, Event, Form, Origin, Section
 from chronicle.rendering import Piece
 from chronicle.tokens import Counter
 
@@ -89,6 +89,7 @@ class Material:
                 one.section.prose,
                 one.recent,
                 one.stale,
+                one.section.origin != Origin.CLOSED_WITHOUT_SUMMARY,
             )
             for one in self.given
         ]

@@ -27,7 +27,10 @@ _ESCAPED = {"\n": "\\n", "\r": "\\r", "\v": "\\v", "\f": "\\f"}
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry of the cover as it is given. `ref` carries its generation from the second on."""
+    """One entry of the cover as it is given. `ref` carries its generation from the second on.
+
+    `summary` is False for a stretch that was closed without one: its words are no account of it.
+    """
 
     ref: str
     from_seq: int
@@ -36,6 +39,7 @@ class Entry:
     prose: str
     recent: bool = False
     stale: bool = False
+    summary: bool = True
 
 
 class Facts(NamedTuple):
@@ -90,8 +94,9 @@ def _for(reader: str) -> str:
 
 
 def line(entry: Entry) -> str:
-    """Return an entry as one line: its id, its mark, its title."""
-    return f"[{entry.ref}{', stale' if entry.stale else ''}] {one_line(entry.title)}\n"
+    """Return an entry as one line: its id, its marks, its title."""
+    marks = [entry.ref, *["stale"] * entry.stale, *["no summary"] * (not entry.summary)]
+    return f"[{', '.join(marks)}] {one_line(entry.title)}\n"
 
 
 def full(entry: Entry) -> str:
@@ -168,6 +173,8 @@ def event(stored: StoredEvent, seqs: Mapping[UUID, int], *, context: bool = Fals
     if context:
         parts.append(" (told in a section already)")
     words = stored.content or stored.payload
+    if stored.kind == Kind.TOOL_REQUEST and stored.payload and len(stored.content.split()) == 1:
+        words = f"{stored.content} {stored.payload}"  # a bare name of a tool says nothing of what it was given
     return "".join(parts) + (f" {_continued(words)}\n" if words else "\n")
 
 
