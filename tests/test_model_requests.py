@@ -58,7 +58,7 @@ def test_no_line_that_was_recorded_can_pose_as_one_of_ours(words: str) -> None:
     assert len(plain) == 7, plain  # the story's lead and title, the beginning, who spoke, a call, its answer, the end
 
 
-@given(st.lists(LINES, max_size=12), st.integers(200, 400))
+@given(st.lists(LINES.filter(str.strip), max_size=12), st.integers(200, 400))
 def test_parts_hold_everything_in_order_and_keep_to_the_limit(lines: list[str], limit: int) -> None:
     said = tuple(Said("message", "human", "Ana", line * 30) for line in lines)
     found = parts(blocks_of(Span(said)), limit)
