@@ -58,7 +58,7 @@ def _state(span: Span) -> str:
 
 
 def _label(cell: Cell) -> str:
-    stale = '<tspan class="full"> stale</tspan>' if cell.span.stale else ""
+    stale = '<tspan class="full"> stale</tspan>' if cell.says_stale else ""
     classes = f"{cell.shown_from}{' plate' if cell.span.stale else ''}"
     return (
         f'<text x="{cell.middle}" y="{cell.text_y}" text-anchor="middle" class="{classes}">{escape(cell.label)}{stale}'

@@ -39,7 +39,10 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A drawn section: places in percent and pixels, its label and from which width on that is shown."""
+    """A drawn section: places in percent and pixels, its label and from which width on that is shown.
+
+    `says_stale` is true where the word has room beside the label on a wide page; the hatching shows it anyway.
+    """
 
     span: Span
     x: str
@@ -48,6 +51,7 @@ class Cell:
     middle: str
     label: str
     shown_from: str
+    says_stale: bool = False
 
     @property
     def text_y(self) -> int:
@@ -136,7 +140,8 @@ def _kept(spans: Sequence[Span]) -> list[Span]:
 
 def _cell(span: Span, last: int, y: int) -> Cell:
     count = span.to_seq - span.from_seq + 1
-    label, shown_from = _label(span, count / max(last, 1))
+    share = count / max(last, 1)
+    label, shown_from = _label(span, share)
     return Cell(
         span=span,
         x=percent(span.from_seq - 1, last),
@@ -145,15 +150,20 @@ def _cell(span: Span, last: int, y: int) -> Cell:
         middle=percent(span.from_seq - 1 + count / 2, last),
         label=label,
         shown_from=shown_from,
+        says_stale=span.stale and _fits(f"{span.range} stale", share * WIDTHS[-1][0]),
     )
 
 
 def _label(span: Span, share: float) -> tuple[str, str]:
     """Return the range and from which width of the page on it fits; no label when it never does."""
     for width, name in WIDTHS:
-        if share * width >= len(span.range) * CHARACTER + 6:
+        if _fits(span.range, share * width):
             return span.range, name
     return "", ""
+
+
+def _fits(text: str, width: float) -> bool:
+    return width >= len(text) * CHARACTER + 6
 
 
 def _tail(through: int, last: int) -> Iterable[Mark]:

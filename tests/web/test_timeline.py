@@ -53,6 +53,13 @@ def test_a_label_is_shown_only_where_it_fits():
     assert [(cell.label, cell.shown_from) for cell in timeline.cells] == [("1-90", ""), ("", "")]
 
 
+def test_a_cell_has_the_word_stale_only_where_it_fits_beside_its_range():
+    wide, narrow = Span("L1:1-92", 1, 1, 92, stale=True), Span("L1:93-99", 1, 93, 99, stale=True)
+    timeline = draw([wide, narrow], [], last=99, through=99)
+
+    assert [(cell.label, cell.says_stale) for cell in timeline.cells] == [("1-92", True), ("93-99", False)]
+
+
 def test_a_cell_says_in_words_what_it_shows():
     cell = draw([Span("L1:1-9", 1, 1, 9, generation=2, in_cover=True, stale=True)], [], last=9, through=9).cells[0]
 
