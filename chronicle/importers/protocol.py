@@ -4,13 +4,14 @@ Guarantees asked of every importer: it streams (a file larger than memory is rea
 never raises for a bad line but yields Refused with the line's number and the reason, every record of
 the source becomes events, or is Ignored by kind, or Refused; order is the order of appearance; a
 record's native id is stable over snapshots, so that the same record read again is the same event.
+An event's locator is `<place of its record>:<block>`; see `record_of`.
 Refuses: a file that cannot be ingested at all (BrokenFile, raised before the first item).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 from chronicle.envelope import PendingEvent
 
@@ -34,7 +35,7 @@ class Blob:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One event of a session.
+    """One event of a session. `line` counts the records of the source from 1: in a file of lines, the line.
 
     `native_id` is unique in the session and stable over snapshots (the record's id and the block's
     index); it becomes the idempotency key. `seq` is set only where the source's own seq must be kept.
@@ -108,12 +109,16 @@ class Opened:
 
     `size` is how many bytes there were when it was opened: what a running session writes behind that
     is left to the next ingest, so that a file's digest and its events are of the same bytes.
+
+    `name` begins with the folder that was given, where the file was found by walking one. `dsn` is
+    set instead of a path for what is read from a database server (see DatabaseImporter); it holds a password.
     """
 
     path: Path
     head: bytes
     name: str
     size: int
+    dsn: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,3 +145,26 @@ class Importer(Protocol):
     def survey(self, opened: Opened) -> Survey: ...
 
     def read(self, opened: Opened) -> Iterator[Item]: ...
+
+
+@runtime_checkable
+class DatabaseImporter(Importer, Protocol):
+    """A format that is read from a database server: `Opened.dsn` says which, and nothing else of it is set.
+
+    `digest` stands for the bytes of a file: 64 hex digits over every row that `read` yields. Such an importer raises
+    BrokenFile for a server that cannot be reached, without the password, and sniffs nothing without a `dsn`.
+    """
+
+    def digest(self, opened: Opened) -> str: ...
+
+
+def record_of(locator: str) -> str:
+    """Return the place of an event's record: its locator without the number of the block at its end.
+
+    The places that there are, before `:<block>`: a line `12`, `12.2` for the second document glued on it, or
+    `12-18` for a run of lines; in a JSON document `3`, an element of the array that it is, `messages/3`, an
+    element of a member of it, `#`, its other members (`2:messages/3` in a second document of the file, `~` before
+    it in a document inside a JSON string); `table:seq=7`, a row of a database; `member!place` in an archive.
+    """
+    place, _, block = locator.rpartition(":")
+    return place if place and block.replace(".", "").isdecimal() else locator

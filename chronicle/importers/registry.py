@@ -9,7 +9,7 @@ from chronicle.importers import anagrapheus_sqlite
 from chronicle.importers.anagrapheus import Anagrapheus
 from chronicle.importers.claude_code import ClaudeCode
 from chronicle.importers.events import PlainEvents
-from chronicle.importers.protocol import Importer, Opened
+from chronicle.importers.protocol import DatabaseImporter, Importer, Opened
 
 IMPORTERS: tuple[Importer, ...] = (PlainEvents(), Anagrapheus(), ClaudeCode())
 
@@ -25,6 +25,11 @@ def named(name: str) -> Importer:
         if importer.name == name:
             return importer
     raise UnknownFormat(f"no format {name!r}; known are {', '.join(names())}")
+
+
+def is_of_a_server(importer: Importer) -> bool:
+    """True for a format that is read from a database server and never from a file."""
+    return isinstance(importer, DatabaseImporter)
 
 
 def importer_for(opened: Opened, name: str | None = None) -> Importer:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from chronicle.importers.protocol import Ignored, Noted, Read, ReadSection, Refused
+from chronicle.importers.protocol import Ignored, Noted, Read, ReadSection, Refused, record_of
 from chronicle.importers.text import storable
 
 KEPT = 10_000
@@ -77,7 +77,7 @@ class FileReport:
 
     def count_read(self, read: Read) -> None:
         """Count a record once, however many events it gave."""
-        place = read.event.locator.partition(":")[0] if read.seq is None else read.event.locator
+        place = record_of(read.event.locator)
         self.with_events += place != self._place
         self._place, self._line = place, read.line
 

@@ -1,10 +1,8 @@
 """The files that the law tests run over: our own fixtures, and those of a folder that CORPUS_DIR names."""
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from chronicle.errors import BrokenFile
 from chronicle.importers import lines, registry
@@ -38,6 +36,11 @@ def opened(path: Path) -> tuple[Importer, Opened]:
     return registry.importer_for(file), file
 
 
+def own_of(format: str, under: int = 200_000) -> list[Path]:
+    """Our own fixtures of a format that are small enough to be changed a thousand times."""
+    return [path for path in OWN if opened(path)[0].name == format and path.stat().st_size < under]
+
+
 def items(path: Path) -> list[Item]:
     importer, file = opened(path)
     return list(importer.read(file))
@@ -51,38 +54,3 @@ def items_or_broken(path: Path, importer: Importer) -> list[Item] | BrokenFile:
     except BrokenFile as broken:
         return broken
     return [first, *reading] if first is not None else []
-
-
-def text_lines(path: Path) -> list[str]:
-    """A file's lines, decoded here and not by the code under test."""
-    data = path.read_bytes()
-    if data.startswith(b"\xff\xfe"):
-        text = data.decode("utf-16", "surrogatepass")
-    else:
-        text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
-    found = text.split("\n")
-    return found[:-1] if found[-1] == "" else found
-
-
-def records_on(line: str) -> int:
-    """How many records a line counts as: its JSON documents, and one more for a rest that is none."""
-    rest, count = line.strip("\r\x00 \t"), 0
-    decoder = json.JSONDecoder(strict=False)
-    while rest:
-        try:
-            _, end = decoder.raw_decode(rest)
-        except ValueError:
-            return count + 1
-        count, rest = count + 1, rest[end:].lstrip()
-    return max(count, 1)
-
-
-def document(path: Path, place: str) -> Any:
-    """The JSON document that a locator's `line.part` names."""
-    number, _, part = place.partition(".")
-    rest = text_lines(path)[int(number) - 1].strip("\r\x00 \t\ufeff")
-    decoder = json.JSONDecoder(strict=False)
-    for _ in range(int(part or 1)):
-        value, end = decoder.raw_decode(rest)
-        rest = rest[end:].lstrip()
-    return value

@@ -1,0 +1,96 @@
+"""The formats as the law tests see them: one entry each, and every law runs over it.
+
+A format needs an entry here, samples under `tests/data/` (which the registry's importers find by themselves)
+and nothing else. `record` is one record that gives events, with %ID% and %WORDS% where its id and its words stand,
+`keys` which of its keys the fuzzing changes, `whole` what stands around the records in a file: RECORDS is
+where they stand, one a line or with commas between them.
+"""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+type Write = Callable[[Path, Iterable[bytes]], None]
+
+
+class Format(NamedTuple):
+    """One importer, by its name."""
+
+    name: str
+    record: dict[str, Any] | str
+    keys: tuple[str, ...] = ()
+    whole: str = "RECORDS\n"
+    between: str = "\n"
+    write: Write | None = None  # for what is no text: writes a file of these records
+    spoil: str = ""  # SQL that makes one row of a database unreadable
+    repeats: bool = True  # False: in this format the same record under another id is not more of the same session
+
+    def file(self, path: Path, records: Iterable[bytes]) -> None:
+        """Write a file of these records."""
+        if self.write is not None:
+            self.write(path, records)
+            return
+        before, _, after = self.whole.partition("RECORDS")
+        with path.open("wb") as out:
+            out.write(before.encode())
+            for number, record in enumerate(records):
+                out.write((self.between if number else "").encode() + record)
+            out.write(after.encode())
+
+    def made(self, number: int, words: str, **changed: Any) -> bytes:
+        """Return the format's record with an id and words of its own."""
+        whole = self.record if isinstance(self.record, str) else json.dumps(self.record | changed)
+        return whole.replace("%ID%", f"{number:012d}").replace("%WORDS%", words).encode()
+
+
+def rows(*statements: str) -> Write:
+    """A database made by `statements`, the last of which inserts a record (`?`) as text."""
+
+    def write(path: Path, records: Iterable[bytes]) -> None:
+        path.unlink(missing_ok=True)
+        with closing(sqlite3.connect(path)) as database:
+            for statement in statements[:-1]:
+                database.execute(statement)
+            database.executemany(statements[-1], ((record.decode(),) for record in records))
+            database.commit()
+
+    return write
+
+
+FORMATS = (
+    Format(
+        "claude-code",
+        {"type": "user", "sessionId": "s", "uuid": "u%ID%", "message": {"content": "%WORDS%"}},
+        ("message", "type", "data", "toolUseResult"),
+    ),
+    Format(
+        "events",
+        {"id": "e%ID%", "kind": "message", "actor_kind": "human", "actor": "A", "content": "%WORDS%"},
+        ("content", "payload", "at"),
+        whole='{"anagrapheus.events":1,"session":"s"}\nRECORDS\n',
+    ),
+    Format(
+        "anagrapheus",
+        {
+            "seq": 1,
+            "payload": {"speaker": "A", "text": "%WORDS%"},
+            "envelope": {
+                "event_id": "00000000-0000-7000-8000-%ID%",
+                "namespace": "garden",
+                "type": "Said",
+                "schema_version": 1,
+                "causation_id": None,
+                "correlation_id": None,
+                "created_at": "2026-05-04T08:00:00Z",
+            },
+        },
+        ("seq", "payload", "envelope"),
+        whole='{"anagrapheus.recording":1}\nRECORDS\n',
+        spoil="UPDATE events SET payload = '{' WHERE seq = 3",
+    ),
+)
+
+NAMED = {format.name: format for format in FORMATS}

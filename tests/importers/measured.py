@@ -1,0 +1,19 @@
+"""Read a file with one importer in a process of its own, and print how many events it gave and the peak of memory."""
+
+import resource
+import sys
+from pathlib import Path
+
+from chronicle.importers import lines, registry
+from chronicle.importers.protocol import Read
+
+
+def main(format: str, path: str) -> None:
+    importer, opened = registry.named(format), lines.open_file(Path(path))
+    importer.survey(opened)
+    count = sum(isinstance(item, Read) for item in importer.read(opened))
+    print(count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)  # noqa: T201 - its answer
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
