@@ -102,9 +102,13 @@ _HOOKS: dict[str, Any] = {
 }
 
 
-def decoder(*, strict: bool = True) -> json.JSONDecoder:
-    """Return a decoder that refuses what `parse` refuses, but for depth; not strict takes raw control characters."""
-    return json.JSONDecoder(strict=strict, **_HOOKS)
+def decoder(*, strict: bool = True, lenient: bool = False) -> json.JSONDecoder:
+    """Return a decoder that refuses what `parse` refuses, but for depth; not strict takes raw control characters.
+
+    Lenient, a key given twice counts as its last value, and a bare NaN or Infinity is that word.
+    """
+    hooks = _HOOKS | {"object_pairs_hook": dict, "parse_constant": str} if lenient else _HOOKS
+    return json.JSONDecoder(strict=strict, **hooks)
 
 
 def sha256(data: bytes) -> str:

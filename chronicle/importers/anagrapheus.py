@@ -16,7 +16,7 @@ from uuid import UUID
 from chronicle import canonical
 from chronicle.envelope import RESERVED_NAMESPACE, ActorKind, Kind, PendingEvent, is_pin_event
 from chronicle.errors import BrokenFile, ChronicleError, InvalidEvent
-from chronicle.importers import anagrapheus_sqlite, lines, text
+from chronicle.importers import anagrapheus_sqlite, lines, sqlite_files, text
 from chronicle.importers.protocol import Ignored, Item, Noted, Opened, Read, Refused, Session, Survey
 
 MARK = "anagrapheus.recording"
@@ -33,21 +33,21 @@ class Anagrapheus:
 
     def sniff(self, opened: Opened) -> bool:
         """True for a recording (or stored events without their header) and for a SQLite file of the library."""
-        if anagrapheus_sqlite.is_sqlite(opened):
+        if sqlite_files.is_sqlite(opened):
             return anagrapheus_sqlite.sniff(opened)
         first = next(lines.first_documents(opened), {})
         return MARK in first or {"seq", "envelope", "payload"} <= first.keys()
 
     def survey(self, opened: Opened) -> Survey:
         """Count the events; a recording holds no sections."""
-        if anagrapheus_sqlite.is_sqlite(opened):
+        if sqlite_files.is_sqlite(opened):
             source = anagrapheus_sqlite.open_source(opened)
             return Survey(source.last_seq, max(source.sections, default=0))
         return lines.survey(opened, _NO_SUMMARY)
 
     def read(self, opened: Opened) -> Iterator[Item]:
         """Yield the items of a log. Raises BrokenFile for a file that must be refused whole."""
-        if anagrapheus_sqlite.is_sqlite(opened):
+        if sqlite_files.is_sqlite(opened):
             yield from _sqlite(opened)
         else:
             yield from _recording(opened)
@@ -190,3 +190,6 @@ def _time(envelope: Mapping[str, Any]) -> Any:
     if moment is None:
         raise InvalidEvent("created_at must be an ISO time with a zone", field="created_at")
     return moment
+
+
+IMPORTERS = (Anagrapheus(),)

@@ -13,16 +13,13 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from chronicle.errors import BrokenFile
-from chronicle.importers import lines, text
+from chronicle.importers import sqlite_files, text
 from chronicle.importers.protocol import Opened, ReadSection, Refused
 
-MAGIC = b"SQLite format 3\x00"
 TABLES = {"events", "schema_versions"}
 VERSIONS = {"timeline": 1, "chronicle": 1}
-VALUE_CAP = 16 * 1024 * 1024
 
 
 class Row(NamedTuple):
@@ -60,7 +57,7 @@ class Source:
         """Yield the rows of `events` by seq. Where the file is damaged, what follows is refused once."""
         seq = 0
         try:
-            with closing(_connect(self.opened)) as database:
+            with closing(sqlite_files.connect(self.opened)) as database:
                 for row in database.execute(_EVENTS):
                     seq = row[0]
                     yield _row(row)
@@ -73,7 +70,7 @@ class Source:
         if not units:
             return frozenset()
         through = max(self.sections)
-        with closing(_connect(self.opened)) as database:
+        with closing(sqlite_files.connect(self.opened)) as database:
             closing_types = Counter(_types_at(database, units))
             if len(closing_types) != 1:
                 return frozenset()
@@ -104,51 +101,16 @@ _EVENTS = (
 _SECTIONS = "SELECT section_id, from_seq, to_seq, unit, supersedes, prose, pins FROM chronicle_sections"
 
 
-def is_sqlite(opened: Opened) -> bool:
-    return opened.head.startswith(MAGIC)
-
-
 def sniff(opened: Opened) -> bool:
     """True for a database that holds the library's tables."""
-    try:
-        with closing(_connect(opened)) as database:
-            return _tables(database) >= TABLES
-    except (sqlite3.Error, BrokenFile):
-        return False
-
-
-def unknown(opened: Opened) -> str:
-    """Say why a SQLite file is no log of the library: it is damaged (cut, as a rule), or it is of another program."""
-    try:
-        with closing(_connect(opened)) as database:
-            missing = sorted(TABLES - _tables(database))
-    except sqlite3.Error as error:
-        return f"a damaged SQLite file, cut or overwritten ({error}); copy it again from where it came from"
-    return f"a SQLite file of another program: it has no table {missing[0]}" if missing else "a SQLite file"
-
-
-def _connect(opened: Opened) -> sqlite3.Connection:
-    lines.open_regular(opened.path).close()
-    address = f"file:{quote(str(opened.path.absolute()))}?mode=ro&immutable=1"
-    database = sqlite3.connect(address, uri=True, isolation_level=None)
-    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_CAP)
-    database.execute("PRAGMA trusted_schema = OFF")
-    database.execute("PRAGMA query_only = ON")
-    database.text_factory = lambda data: lines.decode(data)[0]
-    return database
-
-
-def _tables(database: sqlite3.Connection) -> set[str]:
-    """The plain tables; a virtual one would run a module of the file's choosing."""
-    found = database.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE%'")
-    return {name for (name,) in found}
+    return sqlite_files.tables_of(opened) >= TABLES
 
 
 def open_source(opened: Opened) -> Source:
     """Return what the file holds, its chronicle proven. Raises BrokenFile."""
     try:
-        with closing(_connect(opened)) as database:
-            tables = _tables(database)
+        with closing(sqlite_files.connect(opened)) as database:
+            tables = sqlite_files.tables(database)
             _check_versions(database, tables)
             source = Source(opened, {}, database.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
             kept = list(_kept(database)) if "chronicle_sections" in tables else []
@@ -275,9 +237,8 @@ def _row(row: tuple[Any, ...]) -> Row | Refused:
 
 
 def _left_out(opened: Opened, database: sqlite3.Connection, tables: set[str]) -> Iterator[str]:
-    beside = opened.path.with_name(opened.path.name + "-wal")
-    if beside.is_file() and beside.stat().st_size:
-        yield "a write-ahead log lies beside the file; what it holds was not read: close the program that writes it"
+    if sqlite_files.write_ahead(opened):
+        yield sqlite_files.NOT_READ
     if "pin_scratch" in tables:
         count = database.execute("SELECT count(*) FROM pin_scratch").fetchone()[0]
         if count:

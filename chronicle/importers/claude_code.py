@@ -429,3 +429,6 @@ def _gist(prose: str) -> str:
     """A title out of the summary's own words: what it gives as the request, else its first line."""
     found = _GIST.search(prose)
     return text.storable(text.first_line(found.group(1) if found else prose))[0]
+
+
+IMPORTERS = (ClaudeCode(),)

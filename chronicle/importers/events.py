@@ -201,3 +201,6 @@ def _summary(reading: Reading, value: dict[str, Any], line: int) -> Item:
     reading.since[session] = Since()
     title = text.storable(_text(value, "title"))[0]
     return ReadSection(session, end, text.storable(prose)[0], line, title=title, from_id=since.first)
+
+
+IMPORTERS = (PlainEvents(),)

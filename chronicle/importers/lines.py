@@ -151,9 +151,18 @@ def raw_lines(opened: Opened) -> Iterator[Raw]:
     yield from _split(open_regular(opened.path), opened.size)
 
 
+def utf8(opened: Opened) -> BinaryIO:
+    """Open what is read of a file as a stream of UTF-8, whatever its byte-order mark names. The caller closes it."""
+    return utf8_of(open_regular(opened.path), opened.size)
+
+
+def utf8_of(file: BinaryIO, size: int) -> BinaryIO:
+    """Return the first `size` bytes of `file` as a stream of UTF-8."""
+    return cast("BinaryIO", io.BufferedReader(_Bounded(file, size), CHUNK))
+
+
 def _split(file: BinaryIO, size: int) -> Iterator[Raw]:
-    with io.BufferedReader(_Bounded(file, size), CHUNK) as reader:
-        stream = cast("BinaryIO", reader)
+    with utf8_of(file, size) as stream:
         number = 0
         while data := stream.readline(LINE_CAP + 1):
             number += 1
@@ -198,7 +207,7 @@ def documents(opened: Opened, *, lenient: bool = False) -> Iterator[Document]:
 
 def _plain(raw: Raw) -> Document | None:
     """Read a line that is one JSON document with nothing odd in it; None leaves it to the exact reader."""
-    if raw.length > LINE_CAP or _may_hold_a_huge_number(raw.data):
+    if raw.length > LINE_CAP or may_hold_a_huge_number(raw.data):
         return None
     try:
         value = _decode(raw.data)
@@ -247,7 +256,7 @@ def line_documents(raw: Raw) -> Iterator[Document]:
         start, part = _skip(text, end), part + 1
 
 
-def _may_hold_a_huge_number(data: bytes) -> bool:
+def may_hold_a_huge_number(data: bytes) -> bool:
     """A number of over MAX_DIGITS digits shows in two neighbours of a sample; only then is every byte looked at."""
     sample = data[:: canonical.MAX_DIGITS // 2].translate(_DIGITS)
     return b"00" in sample and _LONG in data.translate(_DIGITS)

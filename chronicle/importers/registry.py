@@ -1,17 +1,28 @@
 """Which importers there are, and which of them a file is for.
 
-Guarantees: a file is known by its content, never by its name; the first importer whose `sniff` says
-yes takes it, the strictest forms being asked first. Refuses: what none knows (UnknownFormat).
+An importer is there because its module is in this package and names it: `IMPORTERS = (Format(),)`.
+Guarantees: a file is known by its content, never by its name; no two importers' `sniff` say yes to one
+file (a law that the tests hold over every file), so their order means nothing. Refuses: what none knows
+(UnknownFormat).
 """
 
+import importlib
+import pkgutil
+
 from chronicle.errors import UnknownFormat
-from chronicle.importers import anagrapheus_sqlite
-from chronicle.importers.anagrapheus import Anagrapheus
-from chronicle.importers.claude_code import ClaudeCode
-from chronicle.importers.events import PlainEvents
+from chronicle.importers import sqlite_files
 from chronicle.importers.protocol import DatabaseImporter, Importer, Opened
 
-IMPORTERS: tuple[Importer, ...] = (PlainEvents(), Anagrapheus(), ClaudeCode())
+
+def _found() -> tuple[Importer, ...]:
+    """Return the importers that the modules of this package name, by the modules' names."""
+    package = __name__.rpartition(".")[0]
+    names = sorted(module.name for module in pkgutil.iter_modules(importlib.import_module(package).__path__))
+    modules = (importlib.import_module(f"{package}.{name}") for name in names if f"{package}.{name}" != __name__)
+    return tuple(importer for module in modules for importer in getattr(module, "IMPORTERS", ()))
+
+
+IMPORTERS = _found()
 
 
 def names() -> list[str]:
@@ -45,4 +56,4 @@ def importer_for(opened: Opened, name: str | None = None) -> Importer:
 def _why_unknown(opened: Opened) -> str:
     if not opened.size:
         return "an empty file"
-    return anagrapheus_sqlite.unknown(opened) if anagrapheus_sqlite.is_sqlite(opened) else "no known format"
+    return sqlite_files.unknown(opened) if sqlite_files.is_sqlite(opened) else "no known format"

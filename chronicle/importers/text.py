@@ -6,7 +6,7 @@ when they are cut; a time is aware or None, never guessed.
 
 import json
 from collections.abc import Collection, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from chronicle import canonical
@@ -15,6 +15,11 @@ from chronicle.importers.protocol import Noted
 
 TITLE = 80
 NAMED = 5
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECONDS = 10**11
+_EARLIEST = 10**8  # 1973; a smaller number is a year, a date in digits or a count
+_LATEST = _SECONDS * 10**9
 
 _AS_GIVEN = json.JSONEncoder(ensure_ascii=False)
 _ORDERED = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
@@ -48,6 +53,33 @@ def when(text: Any) -> datetime | None:
         return moment if moment.tzinfo is not None and moment.astimezone(UTC) else None
     except (ValueError, OverflowError):
         return None
+
+
+def moment(given: Any) -> datetime | None:
+    """Return a time with a zone: ISO text, or seconds, milli-, micro- or nanoseconds since 1970, as number or digits.
+
+    The unit is told by the size: a count of seconds is under 10^11 until the year 5138.
+    """
+    if isinstance(given, str):
+        return moment(_number(given)) if given[:1].isdigit() and _number(given) is not None else when(given)
+    if isinstance(given, bool) or not isinstance(given, int | float) or not _EARLIEST <= given < _LATEST:
+        return None
+    scale = next(scale for scale in (1, 10**3, 10**6, 10**9) if given < _SECONDS * scale)
+    microseconds = given * 10**6 // scale if isinstance(given, int) else round(given * 10**6 / scale)
+    try:
+        return _EPOCH + timedelta(microseconds=microseconds)
+    except OverflowError:
+        return None
+
+
+def _number(given: str) -> int | float | None:
+    """Return a text of digits, with a fraction or without, as a number; None for any other text."""
+    if len(given) > 30 or not given.isascii():
+        return None
+    if given.isdigit():
+        return int(given)
+    whole, dot, fraction = given.partition(".")
+    return float(given) if dot and whole.isdigit() and fraction.isdigit() else None
 
 
 def timeless(lines: Collection[int]) -> Iterator[Noted]:
