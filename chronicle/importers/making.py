@@ -25,7 +25,7 @@ TOOL = "tool"
 class Place(NamedTuple):
     """Where a record stands and when it says it was: the record's number, the locator's place, the time as stated.
 
-    `place` leads back to the record (a line, `messages/3`, `rowid=7`); a block's index is added behind a colon.
+    `place` leads back to the record, as protocol.record_of says; a block's index is added behind a colon.
     """
 
     record: int
@@ -131,7 +131,7 @@ class Maker:
         *,
         type: str = "",
         payload: Mapping[str, Any] | None = None,
-        block: int | str | None = None,
+        block: int = 0,
         correlation: str = "",
         audience: tuple[str, ...] = (),
         answers: str | None = None,
@@ -154,7 +154,7 @@ class Maker:
             correlation=correlation,
             claimed_at=claimed,
             audience=audience,
-            locator=at.place if block is None else f"{at.place}:{block}",
+            locator=f"{at.place}:{block}",
             text_form=text_form,
         )
         return Read(self.session, native_id, event, at.record, tuple(said.blobs), answers=answers)
