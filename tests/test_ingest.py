@@ -11,9 +11,10 @@ from chronicle.envelope import StoredEvent
 from chronicle.errors import LogNotFound, OwnerEmpty, UnknownFormat
 from chronicle.importers import lines
 from chronicle.importers.protocol import Read
-from chronicle.ingest import found, run
+from chronicle.ingest import found, run, versions
 from chronicle.log import read
 from chronicle.models import Attachment, Event, Log, Section, Source
+from chronicle.verify import verify_log
 from tests.builders import log_of
 from tests.conftest import Clock
 from tests.importers.files import CLAUDE, EVENTS, FILES, items, name_of
@@ -32,8 +33,9 @@ def test_everything_that_is_read_lands_in_order_and_is_counted(path: Path) -> No
     for log in report.logs:
         mine = list(dict.fromkeys(item.native_id for item in given if item.session == log.session))
         kept = [event.idempotency_key.partition(":")[2] for event in read(Log.objects.get(public_id=log.log))]
-        assert kept == mine
-        assert log.added == log.last_seq == len(mine)
+        firsts = [key for key in kept if versions.parsed(key).number == 1]
+        assert firsts == mine
+        assert log.added == log.last_seq == len(kept) == len(mine) + log.grown + log.conflicts
     assert len(given) == sum(log.added + log.replayed + log.refused for log in report.logs)
 
 
@@ -184,23 +186,101 @@ def test_another_owners_log_is_not_found_and_nothing_is_written() -> None:
 # Content
 
 
-def test_the_same_id_with_other_content_is_reported_and_what_is_stored_stays() -> None:
-    before = [(event.seq, event.content, event.digest) for event in events_of(ingested(CLAUDE / "conflict-a.jsonl"))]
+def test_the_same_id_with_other_content_is_kept_beside_what_is_stored_and_named_by_its_line() -> None:
+    first = ingested(CLAUDE / "conflict-a.jsonl")
+    before = [(event.seq, event.content, event.digest) for event in events_of(first)]
     report = ingested(CLAUDE / "conflict-b.jsonl")
+    after = events_of(report)
 
-    assert [(refused.line, refused.reason) for refused in report.refused] == [
-        (3, "same id, other content: what the log holds stays as it is"),
-        (7, "same id, other content: what the log holds stays as it is"),
+    assert (report.logs[0].added, report.logs[0].replayed, report.logs[0].conflicts, report.refusals) == (2, 4, 2, 0)
+    assert [(event.seq, event.content, event.digest) for event in after[:6]] == before
+    assert [(note.line, note.words) for note in report.notes] == [
+        (3, f"same id, other content: kept as event 7 of log {report.logs[0].log}, beside event 2"),
+        (7, f"same id, other content: kept as event 8 of log {report.logs[0].log}, beside event 6"),
     ]
-    assert (report.logs[0].added, report.logs[0].replayed, report.logs[0].refused) == (0, 4, 2)
-    assert [(event.seq, event.content, event.digest) for event in events_of(report)] == before
+    assert [event.idempotency_key for event in after[6:]] == [f"{after[of].idempotency_key}~2" for of in (1, 5)]
+    assert [event.causation for event in after[6:]] == [after[1].event_id, after[5].event_id]
+    assert [ingested(CLAUDE / f"conflict-{name}.jsonl").logs[0].added for name in "abab"] == [0, 0, 0, 0]
+    assert verify_log(only_log(report)).status == "OK"
 
 
 def test_the_same_id_twice_in_one_file_is_compared_too(tmp_path: Path) -> None:
-    report = ingested(written(tmp_path, [talk(1), talk(1), talk(1) | {"message": {"content": "Other."}}, talk(2)]))
+    other = talk(1) | {"message": {"content": "Other."}}
+    path = written(tmp_path, [talk(1), talk(1), other, other, talk(2)])
+    report = ingested(path)
 
-    assert (report.logs[0].added, report.logs[0].replayed, report.logs[0].refused) == (2, 1, 1)
-    assert [refused.line for refused in report.refused] == [3]
+    assert (report.logs[0].added, report.logs[0].replayed, report.logs[0].conflicts) == (3, 2, 1)
+    assert [note.line for note in report.notes] == [3]
+    assert [event.content for event in events_of(report)] == ["Message 1.", "Other.", "Message 2."]
+    assert ingested(path).logs[0].added == 0
+
+
+def test_a_message_that_grew_under_its_id_is_an_event_of_its_own_that_points_back(tmp_path: Path) -> None:
+    texts = ["One", "One and two", "One and two and three"]
+    files = [written(tmp_path, [talk(1, words=words), talk(2)], f"{words[-3:]}.jsonl") for words in texts]
+    reports = [ingested(path) for path in files]
+    stored = events_of(reports[-1])
+
+    assert [(report.logs[0].added, report.logs[0].grown, report.logs[0].conflicts) for report in reports] == [
+        (2, 0, 0),
+        (1, 1, 0),
+        (1, 1, 0),
+    ]
+    assert [event.content for event in stored] == ["One", "Message 2.", *texts[1:]]
+    assert [event.causation for event in stored] == [None, None, stored[0].event_id, stored[2].event_id]
+    assert [event.idempotency_key.rpartition("u1:0")[2] for event in stored if "u1:" in event.idempotency_key] == [
+        "",
+        "~2+",
+        "~3+",
+    ]
+    assert not any(report.refused or report.notes for report in reports)
+    assert [ingested(path).logs[0].added for path in files] == [0, 0, 0]
+
+
+def test_an_older_snapshot_after_a_longer_one_adds_nothing(tmp_path: Path) -> None:
+    ingested(written(tmp_path, [talk(1, words="One and two")], "long.jsonl"))
+    report = ingested(written(tmp_path, [talk(1, words="One")], "short.jsonl"))
+
+    assert (report.logs[0].added, report.logs[0].replayed, report.notes) == (0, 1, [])
+
+
+def test_a_request_that_gained_arguments_grew_and_one_with_other_arguments_conflicts(tmp_path: Path) -> None:
+    def call(arguments: dict[str, Any]) -> dict[str, Any]:
+        block = {"type": "tool_use", "id": "t1", "name": "plant", "input": arguments}
+        return {"type": "assistant", "sessionId": "s", "uuid": "u1", "message": {"content": [block]}}
+
+    reports = [
+        ingested(written(tmp_path, [call(arguments)], f"{number}.jsonl"))
+        for number, arguments in enumerate([{"tree": "oak"}, {"tree": "oak", "rows": 2}, {"tree": "elm"}])
+    ]
+
+    assert [(report.logs[0].grown, report.logs[0].conflicts) for report in reports] == [(0, 0), (1, 0), (0, 1)]
+
+
+def test_many_versions_of_one_id_stop_at_a_number_and_the_rest_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(versions, "MOST", 30)
+    monkeypatch.setattr(run, "BATCH", 7)
+    path = written(tmp_path, [talk(1, words=f"Version {number}.") for number in range(1, 41)])
+    first, second = ingested(path), ingested(path)
+
+    assert (first.logs[0].added, first.logs[0].conflicts, first.logs[0].refused) == (30, 29, 10)
+    assert (second.logs[0].added, second.logs[0].replayed, second.logs[0].refused) == (0, 30, 10)
+    assert [refused.line for refused in second.refused] == list(range(31, 41))
+
+
+def test_a_sources_id_that_looks_like_a_version_is_an_id_like_any_other(tmp_path: Path) -> None:
+    header = {"anagrapheus.events": 1, "session": "s"}
+    event = {"kind": "message", "actor_kind": "human", "actor": "Ida"}
+    rows = [event | {"id": name, "content": f"I am {name}."} for name in ("e", "e~2", "e~2+", "e~1", "e~2~2")]
+    path = written(tmp_path, [header, *rows])
+    other = written(
+        tmp_path, [header, event | {"id": "e", "content": "No."}, event | {"id": "e~2", "content": "No."}], "o"
+    )
+
+    assert (ingested(path).logs[0].added, ingested(other).logs[0].conflicts) == (5, 2)
+    assert [ingested(one).logs[0].added for one in (path, other)] == [0, 0]
 
 
 @pytest.mark.parametrize(
@@ -214,8 +294,8 @@ def test_text_that_no_database_takes_is_not_the_text_of_its_escape(tmp_path: Pat
         report = ingested(written(tmp_path, [talk(1, session=session, words=second)], "second.jsonl"))
 
         assert (again.logs[0].replayed, again.refused) == (1, [])
-        assert (report.logs[0].added, report.logs[0].replayed, report.logs[0].refused) == (0, 0, 1)
-        assert [refused.line for refused in report.refused] == [1]
+        assert (report.logs[0].added, report.logs[0].replayed, report.logs[0].conflicts) == (1, 0, 1)
+        assert [note.line for note in report.notes] == [1]
 
 
 def test_the_same_id_for_other_readers_is_reported(tmp_path: Path) -> None:
@@ -224,7 +304,8 @@ def test_the_same_id_for_other_readers_is_reported(tmp_path: Path) -> None:
     ingested(written(tmp_path, [header, event | {"audience": ["gardener"]}], "private.jsonl"))
     report = ingested(written(tmp_path, [header, event], "public.jsonl"))
 
-    assert [refused.line for refused in report.refused] == [2]
+    assert [note.line for note in report.notes] == [2]
+    assert [event.audience for event in events_of(report)] == [("gardener",), ()]
 
 
 def test_usage_that_is_known_better_later_is_no_conflict(tmp_path: Path) -> None:

@@ -1,58 +1,53 @@
 """One batch of one session's events, compared with what the log holds and appended to it.
 
 Guarantees: under the log's row lock, in the caller's transaction; an event whose key the log holds is
-compared and never written again; nothing is overwritten; the number of queries does not depend on how
-many events there are, but for one per 900 keys. Refuses, by line: other content under a known id.
+compared and never written again; other content under its id is written beside it, as a version of its own
+(see `versions`); nothing is overwritten. The number of queries does not depend on how many events there are,
+but for one per 900 keys. Refuses, by line: what no log can hold, and an event_id that stands under another key.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import batched
-from typing import Any, NamedTuple
-from uuid import UUID
+from typing import NamedTuple
+from uuid import UUID, uuid4
 
 from chronicle import canonical
-from chronicle.envelope import Kind, PendingEvent, validate
+from chronicle.envelope import Kind, validate
 from chronicle.errors import EventExists, InvalidEvent
 from chronicle.importers.protocol import Read
+from chronicle.ingest import versions
+from chronicle.ingest.versions import Held, Versions, Words
 from chronicle.log import append
 from chronicle.models import Event, Log, Source
 
 KEYS_A_QUERY = 900
-OTHER_CONTENT = "same id, other content: what the log holds stays as it is"
+UNREAD = Words("", "", "", "")  # of an event that nothing is compared with
 TAKEN = "an event with this event_id is in the log under another key"
-
-# What an importer may learn elsewhere: a message's usage is stated by the last of its records, and the
-# call that began a sub-agent by its parent's transcript.
-MAY_DIFFER = {"usage", "agent"}
 
 _HELD = ("idempotency_key", "seq", "event_id", "kind", "content", "text_form", "payload", "audience")
 
 
-class Held(NamedTuple):
-    """What the log holds under a key."""
+class Version(NamedTuple):
+    """An event that was added under an id that the log held already: its line and seq, and the seq of the first."""
 
+    line: int
     seq: int
-    event_id: UUID
-    kind: str
-    words: "Words"
-
-
-class Words(NamedTuple):
-    """What a source says in an event. An escaped content and a plain one of the same letters are two texts."""
-
-    content: str
-    text_form: str
-    payload: str
-    audience: str
+    of: int
+    grown: bool
 
 
 @dataclass(slots=True)
 class Landed:
-    """What became of a batch: the events written, those that were there, and lines refused with reasons."""
+    """What became of a batch: the events written, those that were there, and lines refused with reasons.
+
+    `versions` are those of the events written that stand under an id that was there already.
+    """
 
     first_seq: int = 0
     added: list[Read] = field(default_factory=list)
+    versions: list[Version] = field(default_factory=list)
     replayed: list[tuple[Read, int]] = field(default_factory=list)
     refused: list[tuple[int, str]] = field(default_factory=list)
 
@@ -76,58 +71,98 @@ def seqs(log: Log, keys: Iterable[str]) -> dict[str, int]:
     return found
 
 
+class Keyed(NamedTuple):
+    """An event with the key of its id, and its words where another stands under that key."""
+
+    key: str
+    read: Read
+    words: Words
+
+
 def land(
     log: Log, reads: Sequence[Read], key_of: Callable[[str], str], source: Source, asked: dict[str, UUID]
 ) -> Landed:
     """Append what is new of `reads`. `asked` maps the keys of requests met so far to their event ids."""
-    there = held(log, {key_of(read.native_id) for read in reads})
+    keys = [key_of(read.native_id) for read in reads]
+    there = held(log, set(keys))
     landed, new = Landed(), dict[str, Read]()
-    for read in reads:
-        key = key_of(read.native_id)
-        if (known := there.get(key)) is not None:
-            _replay(landed, read, known)
-        elif key in new:
-            _repeat(landed, read, new[key])
-        else:
-            new[key] = read
+    keyed = list(_keyed(landed, there, keys, reads))
+    known = _known(log, there, keyed)
+    for one in keyed:
+        _sort(landed, known, new, one)
     _learn(log, asked, there, new, key_of)
     answered = [_answering(read, asked, key_of) for read in new.values()]
-    _append(log, landed, dict(zip(new, answered, strict=True)), source)
+    written = _append(log, landed, dict(zip(new, answered, strict=True)), source)
+    landed.versions = list(_versions(landed, written, known))
     return landed
 
 
-def words_of(event: PendingEvent) -> Words:
-    """Return what an event says, as it would be stored."""
-    payload = "" if event.payload is None else canonical.dump(event.payload)
-    audience = canonical.dump(list(event.audience)) if event.audience else ""
-    return Words(event.content, event.text_form, payload, audience)
+def _keyed(landed: Landed, there: dict[str, Held], keys: Sequence[str], reads: Sequence[Read]) -> Iterator[Keyed]:
+    """Yield what can be compared; where an id comes twice, what could not be stored is refused here."""
+    compared = there.keys() | {key for key, count in Counter(keys).items() if count > 1}
+    for key, read in zip(keys, reads, strict=True):
+        try:
+            yield Keyed(key, read, versions.words_of(read.event) if key in compared else UNREAD)
+        except InvalidEvent as error:
+            landed.refused.append((read.line, str(error)))
 
 
-def same(there: Words, here: Words) -> bool:
-    """True when the source says what is stored: words, data and for whom; how they are classified may improve."""
-    if there._replace(payload="") != here._replace(payload=""):
-        return False
-    return there.payload == here.payload or _lasting(there.payload) == _lasting(here.payload)
-
-
-def _lasting(payload: str) -> dict[str, Any]:
-    given = canonical.parse(payload) if payload else {}
-    return {key: value for key, value in given.items() if key not in MAY_DIFFER}
-
-
-def _replay(landed: Landed, read: Read, known: Held) -> None:
-    if same(known.words, words_of(read.event)):
-        landed.replayed.append((read, known.seq))
+def _sort(landed: Landed, known: dict[str, Versions], new: dict[str, Read], one: Keyed) -> None:
+    """New, there already, or another version of what is there."""
+    key, read = one.key, one.read
+    if key not in known:
+        known[key] = Versions([_waiting(read, one.words)])
+        new[key] = read
+    elif (there := known[key].saying(one.words, read.event.kind)) is not None:
+        landed.replayed.append((read, there.seq))
+    elif (number := len(known[key].all) + 1) > versions.MOST:
+        landed.refused.append((read.line, f"{versions.MOST:,} versions stand under its id already"))
     else:
-        landed.refused.append((read.line, OTHER_CONTENT))
+        extended = known[key].extended_by(one.words, read.event.kind)
+        version = _version(read, extended or known[key].all[0])
+        new[versions.key_of(key, number, grown=extended is not None)] = version
+        known[key].all.append(_waiting(version, one.words))
 
 
-def _repeat(landed: Landed, read: Read, first: Read) -> None:
-    """The same id twice in one batch: the first counts."""
-    if same(words_of(first.event), words_of(read.event)):
-        landed.replayed.append((read, 0))
-    else:
-        landed.refused.append((read.line, OTHER_CONTENT))
+def _waiting(read: Read, words: Words) -> Held:
+    return Held(0, read.event.event_id, read.event.kind, words)
+
+
+def _version(read: Read, of: Held) -> Read:
+    """An event that points at the one it extends or contradicts, where nothing else caused it."""
+    event = read.event
+    if event.event_id == of.event_id:
+        event = replace(event, event_id=uuid4())
+    if event.causation is None and read.answers is None:
+        event = replace(event, causation=of.event_id)
+    return replace(read, event=event)
+
+
+def _known(log: Log, there: dict[str, Held], keyed: Sequence[Keyed]) -> dict[str, Versions]:
+    """What the log holds under these keys, with every version where the source says something else than the first."""
+    known = {key: Versions([first]) for key, first in there.items()}
+    other = {
+        one.key
+        for one in keyed
+        if one.key in there and versions.lasting(one.words) != versions.lasting(there[one.key].words)
+    }
+    start, stop = 2, 10
+    while other:
+        found = held(log, (key for first in other for key in versions.keys_of(first, start, stop)))
+        for key in sorted(found, key=lambda key: versions.parsed(key).number):
+            known[versions.parsed(key).first].all.append(found[key])
+        other = {key for key in other if len(known[key].all) == stop - 1}
+        start, stop = stop, stop * 2
+    return known
+
+
+def _versions(landed: Landed, written: Sequence[str], known: dict[str, Versions]) -> Iterator[Version]:
+    """Say of each version written which line it is from, where it stands, and where the first of its id does."""
+    seqs = {key: landed.first_seq + place for place, key in enumerate(written)}
+    for read, (key, seq) in zip(landed.added, seqs.items(), strict=True):
+        first, number, grown = versions.parsed(key)
+        if number > 1:
+            yield Version(read.line, seq, known[first].all[0].seq or seqs.get(first, 0), grown)
 
 
 def _learn(
@@ -148,19 +183,30 @@ def _answering(read: Read, asked: dict[str, UUID], key_of: Callable[[str], str])
     return read if request is None else replace(read, event=replace(read.event, causation=request))
 
 
-def _append(log: Log, landed: Landed, new: dict[str, Read], source: Source) -> None:
+def _append(log: Log, landed: Landed, new: dict[str, Read], source: Source) -> list[str]:
+    """Append what can be; return the keys of what was."""
     landed.first_seq = log.last_seq + 1
     if not new:
-        return
+        return []
     try:
         done = append(log, [read.event for read in new.values()], keys=list(new), source=source)
     except (EventExists, InvalidEvent):
-        rest = dict(_not_taken(log, landed, dict(_valid(landed, new))))
+        rest = dict(_with_first(landed, new, dict(_not_taken(log, landed, dict(_valid(landed, new))))))
         if len(rest) == len(new):
             raise
-        _append(log, landed, rest, source)
-        return
+        return _append(log, landed, rest, source)
     landed.first_seq, landed.added = done.first_seq, list(new.values())
+    return list(new)
+
+
+def _with_first(landed: Landed, new: dict[str, Read], rest: dict[str, Read]) -> Iterator[tuple[str, Read]]:
+    """Yield what may be written but for versions of what may not."""
+    for key, read in rest.items():
+        first = versions.parsed(key).first
+        if first in new and first not in rest:
+            landed.refused.append((read.line, "another version of an event that was refused"))
+        else:
+            yield key, read
 
 
 def _valid(landed: Landed, new: dict[str, Read]) -> Iterator[tuple[str, Read]]:

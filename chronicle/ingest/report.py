@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 
 from chronicle.importers.protocol import Ignored, Noted, Read, ReadSection, Refused, record_of
 from chronicle.importers.text import storable
+from chronicle.ingest.batch import Version
 
 KEPT = 10_000
 KINDS_KEPT = 1000
+CONFLICT = "same id, other content: kept as event {seq} of log {log}, beside event {of}"
 
 
 class Totals(NamedTuple):
@@ -37,7 +39,10 @@ def totals(files: Iterable[Mapping[str, Any]]) -> Totals:
 
 @dataclass(slots=True)
 class LogReport:
-    """One session of a file. `replayed` counts events that the log held already; `sections` those added."""
+    """One session of a file. `replayed` counts events that the log held already; `sections` those added.
+
+    Of those added, `grown` extend an event that was there under their id, and `conflicts` say something else.
+    """
 
     log: str
     owner: str
@@ -45,6 +50,8 @@ class LogReport:
     added: int = 0
     replayed: int = 0
     refused: int = 0
+    grown: int = 0
+    conflicts: int = 0
     sections: int = 0
     sections_present: int = 0
     last_seq: int = 0
@@ -105,8 +112,18 @@ class FileReport:
         report.refused += 1
         self.refuse(Refused(line, reason))
 
+    def count_versions(self, report: LogReport, versions: Iterable[Version]) -> None:
+        """Count what was written under an id that was there; a conflict is named with its line and both seqs."""
+        for version in versions:
+            if version.grown:
+                report.grown += 1
+            else:
+                report.conflicts += 1
+                self.note(version.line, CONFLICT.format(seq=version.seq, of=version.of, log=report.log))
+
     def note(self, line: int, words: str) -> None:
-        self.notes.append(Noted(line, words))
+        if len(self.notes) < KEPT:
+            self.notes.append(Noted(line, words))
 
     @property
     def records(self) -> dict[str, int]:

@@ -26,7 +26,7 @@ from chronicle.importers.protocol import (
     Refused,
     Session,
 )
-from chronicle.ingest import batch, beside, summaries
+from chronicle.ingest import batch, beside, summaries, versions
 from chronicle.ingest.report import FileReport, LogReport
 from chronicle.log import create_log, locked
 from chronicle.models import Log, Source
@@ -37,7 +37,7 @@ BATCH = 2000
 BATCH_BYTES = 16 * 1024 * 1024
 HELD_BACK = 50_000
 HELD_BACK_BYTES = 64 * 1024 * 1024
-KEY = 300
+KEY = 290  # ten characters less than a key may have: a version's number stands behind it
 
 Progress = Callable[[int, int | None, str], None]
 Fence = Callable[[], None]
@@ -216,7 +216,7 @@ def _keys(run: Run, log: Log, session: str) -> Callable[[str], str]:
     prefix = f"{run.importer.name}:{inside}"
 
     def key_of(native_id: str) -> str:
-        key = prefix + native_id
+        key = prefix + versions.no_version(native_id)
         return key if len(key) <= KEY else f"{key[: KEY - 65]}#{canonical.sha256(key.encode())}"
 
     return key_of
@@ -232,6 +232,7 @@ def _count(run: Run, pending: Pending, log: Log, landed: batch.Landed, imported:
     report.sections += imported.added
     report.sections_present += imported.present
     report.last_seq = log.last_seq
+    run.report.count_versions(report, landed.versions)
     for line, reason in landed.refused:
         run.report.refuse_event(report, line, reason)
     for line, words in imported.refused:
@@ -243,8 +244,11 @@ def _count(run: Run, pending: Pending, log: Log, landed: batch.Landed, imported:
 
 def _note_order(run: Run, pending: Pending, landed: batch.Landed) -> None:
     """Say once where the log could not keep the source's own seqs, or its order against what came earlier."""
+    versions_added = {version.seq for version in landed.versions}
     for place, read in enumerate(landed.added):
         seq = landed.first_seq + place
+        if seq in versions_added:
+            continue
         pending.first_added = pending.first_added or (read.line, seq)
         if read.seq is not None and read.seq != seq and not pending.renumbered:
             pending.renumbered = True

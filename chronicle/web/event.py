@@ -19,6 +19,7 @@ from chronicle import canonical
 from chronicle.access import log_for
 from chronicle.envelope import SPOKEN_KINDS, Kind
 from chronicle.errors import InvalidFilter
+from chronicle.ingest import versions
 from chronicle.models import Anchor, Attachment, EditionState, Event, Log
 from chronicle.web.respond import respond
 from chronicle.web.rows import SIGNS, Row, rows_of
@@ -113,6 +114,22 @@ class EventPage:
         if event.correlation:
             return answers.filter(correlation=event.correlation)
         return answers.filter(causation=event.event_id, seq__gt=event.seq, seq__lte=event.seq + NEAR)
+
+    @cached_property
+    def others(self) -> list[tuple[int, versions.Key]]:
+        """The other versions of the same id: what the source said of this record at another time, at most 50."""
+        if not (key := self.event.idempotency_key):
+            return []
+        first = versions.parsed(key).first
+        others = self.log.events.filter(idempotency_key__in=[first, *versions.keys_of(first)]).exclude(
+            seq=self.event.seq
+        )
+        found = others.order_by("seq").values_list("seq", "idempotency_key")
+        return [(seq, versions.parsed(str(key))) for seq, key in found]
+
+    @property
+    def version(self) -> versions.Key:
+        return versions.parsed(self.event.idempotency_key or "")
 
     @cached_property
     def section(self) -> Anchor | None:

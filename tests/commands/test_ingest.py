@@ -118,8 +118,8 @@ def test_the_report_says_per_file_what_became_of_it() -> None:
 
     assert "7 records: 6 with events, 1 ignored, 0 refused" in ours
     assert "6 added, 0 there already, 0 refused" in ours
-    assert "0 added, 4 there already, 2 refused" in ours
-    assert "refused line 7: same id, other content" in ours
+    assert "2 added (2 of them say otherwise under a known id), 4 there already, 0 refused" in ours
+    assert "line 7: same id, other content: kept as event 8" in ours
 
 
 def test_no_control_character_of_a_source_reaches_the_terminal(tmp_path: Path) -> None:

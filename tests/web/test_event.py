@@ -2,18 +2,23 @@
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
 from chronicle import canonical
+from chronicle.ingest import ingest_file
 from chronicle.log import append
 from chronicle.models import Attachment, Log, Source
 from chronicle.web.event import WHOLE, indented
 from tests.builders import log_of, said
+from tests.ingesting import only_log, talk, written
 from tests.web.conftest import words
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 20
@@ -171,3 +176,28 @@ def test_an_indented_payload_says_the_same_as_the_canonical_one(value):
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
     assert json.loads(indented(text)) == json.loads(text)
+
+
+def test_versions_of_one_id_name_each_other_and_say_which_is_a_conflict(page: Client, tmp_path: Path):
+    for name in ("One", "One, two", "Six"):
+        log = only_log(ingest_file(written(tmp_path, [talk(1, words=name), talk(2)], name), owner="demo"))
+    first, grown, conflict = (words(ask(page, log, f"{seq}/").content.decode()) for seq in (1, 3, 4))
+
+    assert "a version that grew: event 3; another version: event 4" in first
+    assert "read again under the same id with other content" in first
+    assert (
+        "extends what was read before under the same id the first version: event 1; another version: event 4" in grown
+    )
+    assert "conflict: says otherwise than what was read before under the same id the first version: event 1" in conflict
+    assert "under the same id" not in words(ask(page, log, "2/").content.decode())
+
+
+def test_the_number_of_queries_of_a_page_does_not_grow_with_the_versions(page: Client, tmp_path: Path):
+    def queries(session: str, count: int) -> int:
+        said = [talk(1, session=session, words=f"Version {number}.") for number in range(count)]
+        log = only_log(ingest_file(written(tmp_path, said, session), owner="demo"))
+        with CaptureQueriesContext(connection) as captured:
+            ask(page, log, "1/")
+        return len(captured)
+
+    assert queries("one", 1) == queries("many", 60)

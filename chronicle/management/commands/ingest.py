@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from chronicle.importers import registry
 from chronicle.importers.protocol import Refused
-from chronicle.ingest import FileReport, Found, found, ingest_file
+from chronicle.ingest import FileReport, Found, LogReport, found, ingest_file
 from chronicle.ingest.run import Progress as Told
 from chronicle.management.answering import REFUSED, AnsweringCommand
 from chronicle.management.commands.consolidate import consolidate_now
@@ -66,7 +66,7 @@ class Command(AnsweringCommand):
             )
         for log in report.logs:
             self.stdout.write(
-                f"  log {plain(log.log)}: {log.added} added, {log.replayed} there already, {log.refused} refused, "
+                f"  log {plain(log.log)}: {_added(log)}, {log.replayed} there already, {log.refused} refused, "
                 f"{log.sections} sections imported; it ends at seq {log.last_seq}"
             )
         for kind, count in sorted(report.ignored.items()):
@@ -84,6 +84,13 @@ class Command(AnsweringCommand):
             f"log {plain(answer['log'])}: {answer['sections']} sections and {answer['rollups']} rollups drawn, "
             f"{answer['failed']} failed, through seq {answer['through']}"
         )
+
+
+def _added(log: LogReport) -> str:
+    known = [f"{log.grown} of them grew" if log.grown else ""]
+    known.append(f"{log.conflicts} of them say otherwise under a known id" if log.conflicts else "")
+    within = ", ".join(filter(None, known))
+    return f"{log.added} added ({within})" if within else f"{log.added} added"
 
 
 def _refused(file: Found) -> FileReport:
