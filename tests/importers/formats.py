@@ -67,6 +67,19 @@ FORMATS = (
         ("message", "type", "data", "toolUseResult"),
     ),
     Format(
+        "codex",
+        {
+            "timestamp": "2026-05-04T08:00:00Z",
+            "type": "response_item",
+            "payload": {
+                "type": "message",
+                "role": "user",
+                "content": [{"type": "input_text", "text": "%WORDS% %ID%"}],
+            },
+        },
+        ("payload", "type", "timestamp"),
+    ),
+    Format(
         "events",
         {"id": "e%ID%", "kind": "message", "actor_kind": "human", "actor": "A", "content": "%WORDS%"},
         ("content", "payload", "at"),
