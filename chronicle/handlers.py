@@ -119,9 +119,9 @@ def ingest_path(held: Held) -> Mapping[str, Any]:
 
 
 def _kept(reports: list[FileReport]) -> list[dict[str, Any]]:
-    """As many reports as fit into a row, those of files with refusals before others; each says how many it had."""
+    """As many reports as fit into a row, those with refusals first, then those passed by; each says how many it had."""
     if len(reports) > REPORTS_KEPT:
-        reports = sorted(reports, key=lambda report: not report.refusals)[:REPORTS_KEPT]
+        reports = sorted(reports, key=lambda report: (not report.refusals, not report.skipped))[:REPORTS_KEPT]
     found = [report.as_json() for report in reports]
     return [report | {"refused": report["refused"][:REFUSALS_KEPT]} for report in found]
 
@@ -131,7 +131,12 @@ def _ingest(file: Found, held: Held, tell: Callable[[int, int | None, str], None
         return FileReport(path=str(file.path), refused=[Refused(0, file.reason)])
     tell(0, None, "lines")
     return ingest_file(
-        file.path, owner=held.args["owner"], format=held.args.get("format"), progress=tell, fence=held.fence
+        file.path,
+        owner=held.args["owner"],
+        format=held.args.get("format"),
+        inside=file.inside,
+        progress=tell,
+        fence=held.fence,
     )
 
 

@@ -11,7 +11,7 @@ from chronicle.log import read
 from chronicle.models import Log
 
 
-def ingested(path: Path, owner: str = "demo", **given: Any) -> FileReport:
+def ingested(path: Path | str, owner: str = "demo", **given: Any) -> FileReport:
     return ingest_file(path, owner=owner, **given)
 
 

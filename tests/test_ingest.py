@@ -144,7 +144,7 @@ def test_a_log_is_titled_by_its_session_and_knows_where_it_is_from() -> None:
 
 
 def test_a_folder_joins_a_sub_agents_file_to_its_parents_log() -> None:
-    reports = [ingested(file.path) for file in found([CLAUDE / "project"])]
+    reports = [ingested(file.path, inside=file.inside) for file in found([CLAUDE / "project"])]
     parent, child = [report for report in reports if report.logs]
 
     assert parent.logs[0].log == child.logs[0].log
@@ -155,7 +155,7 @@ def test_a_folder_joins_a_sub_agents_file_to_its_parents_log() -> None:
         ("system", "Glob"),
         ("agent", "scout"),
     ]
-    assert [report.refused[0].reason for report in reports if not report.logs] == ["no known format"]
+    assert [(report.skipped, report.refused) for report in reports if not report.logs] == [("no known format", [])]
 
 
 def test_a_named_log_takes_what_is_ingested_behind_what_it_has() -> None:
@@ -176,7 +176,7 @@ def test_another_owners_log_is_not_found_and_nothing_is_written() -> None:
         ingested(CLAUDE / "resume-a.jsonl", log_id=log.public_id)
     with pytest.raises(OwnerEmpty):
         ingested(CLAUDE / "resume-a.jsonl", owner=" ")
-    with pytest.raises(UnknownFormat, match="known are events, anagrapheus, claude-code"):
+    with pytest.raises(UnknownFormat, match="no format 'word'; known are "):
         ingested(CLAUDE / "resume-a.jsonl", format="word")
 
     assert Event.objects.count() == 1

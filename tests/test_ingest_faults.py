@@ -9,7 +9,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from chronicle.errors import LeaseLost
-from chronicle.ingest import FileReport, found, run
+from chronicle.importers.claude_code import ClaudeCode
+from chronicle.ingest import FileReport, found, run, totals
 from chronicle.log import read
 from chronicle.models import Attachment, AuditEntry, Event, Log, Source
 from tests.importers.files import ANAGRAPHEUS, CLAUDE, DATA
@@ -76,6 +77,32 @@ def test_an_empty_file_or_one_of_no_known_format_is_refused_and_nothing_is_writt
     assert not Log.objects.exists()
 
 
+def test_what_a_folder_holds_and_nobody_named_is_passed_by_and_listed(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("# Notes\n")
+    (tmp_path / "empty").write_bytes(b"")
+    reports = [ingested(file.path, inside=file.inside) for file in found([tmp_path])]
+
+    assert [(report.path, report.skipped, report.refusals) for report in reports] == [
+        (str(tmp_path / "empty"), "an empty file", 0),
+        (str(tmp_path / "notes"), "no known format", 0),
+    ]
+    assert totals([report.as_json() for report in reports]) == (0, 0, 0)
+    assert ingested(tmp_path / "notes").as_json()["skipped"] == ""
+
+
+def test_an_importer_sees_where_in_the_folder_a_file_was_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    sniff = ClaudeCode.sniff
+    monkeypatch.setattr(ClaudeCode, "sniff", lambda self, opened: seen.append(opened.name) or sniff(self, opened))
+    (tmp_path / "one" / "events").mkdir(parents=True)
+    for name in ("event-2.json", "event-1.json"):
+        written(tmp_path / "one" / "events", [talk(1)], name)
+    for file in found([tmp_path / "one"]):
+        ingested(file.path, inside=file.inside)
+
+    assert seen == ["one/events/event-1.json", "one/events/event-2.json"]
+
+
 def test_a_format_named_is_the_format_taken() -> None:
     report = ingested(CLAUDE / "image.jsonl", format="anagrapheus")
 
@@ -118,6 +145,9 @@ def test_folders_are_walked_in_order_and_links_are_named(tmp_path: Path) -> None
         ("c-link", True),
         ("d-loop", True),
     ]
+    assert [file.inside.partition("/")[2] for file in found([tmp_path])][:2] == ["a/one.jsonl", "b.jsonl"]
+    assert {file.inside.partition("/")[0] for file in found([tmp_path])} == {tmp_path.name}
+    assert [file.inside for file in found([tmp_path / "b.jsonl"])] == [""]
     assert DATA in [file.path.parents[1] for file in found([DATA]) if file.path.name == "bom.jsonl"]
 
 

@@ -44,16 +44,26 @@ def is_of_a_server(importer: Importer) -> bool:
 
 
 def importer_for(opened: Opened, name: str | None = None) -> Importer:
-    """Return the importer for a file, or the one named. Raises UnknownFormat."""
+    """Return the importer for a file or a server, or the one named. Raises UnknownFormat."""
     if name:
-        return named(name)
+        return _fitting(named(name), opened)
     for importer in IMPORTERS:
-        if importer.sniff(opened):
+        if is_of_a_server(importer) == bool(opened.dsn) and importer.sniff(opened):
             return importer
     raise UnknownFormat(_why_unknown(opened))
 
 
+def _fitting(importer: Importer, opened: Opened) -> Importer:
+    if is_of_a_server(importer) != bool(opened.dsn):
+        source = "a database server" if is_of_a_server(importer) else "files"
+        raise UnknownFormat(f"the format {importer.name!r} is read from {source}")
+    return importer
+
+
 def _why_unknown(opened: Opened) -> str:
+    if opened.dsn:
+        known = ", ".join(importer.name for importer in IMPORTERS if is_of_a_server(importer))
+        return f"no known tables; name what is read from it by --format ({known or 'none is known'})"
     if not opened.size:
         return "an empty file"
     return sqlite_files.unknown(opened) if sqlite_files.is_sqlite(opened) else "no known format"

@@ -10,5 +10,6 @@ Refuses: a file of no known format, or broken as a whole, with nothing written; 
 from chronicle.ingest.files import Found, found
 from chronicle.ingest.report import FileReport, LogReport, Totals, totals
 from chronicle.ingest.run import ingest_file
+from chronicle.ingest.servers import is_dsn
 
-__all__ = ["FileReport", "Found", "LogReport", "Totals", "found", "ingest_file", "totals"]
+__all__ = ["FileReport", "Found", "LogReport", "Totals", "found", "ingest_file", "is_dsn", "totals"]

@@ -12,10 +12,14 @@ from typing import NamedTuple
 
 
 class Found(NamedTuple):
-    """A file to ingest, or why not."""
+    """A file to ingest, or why not.
+
+    `inside` is where it was found by walking a folder, from that folder's own name on; empty where it was named.
+    """
 
     path: Path
     reason: str = ""
+    inside: str = ""
 
 
 def found(paths: Iterable[Path]) -> Iterator[Found]:
@@ -28,6 +32,7 @@ def found(paths: Iterable[Path]) -> Iterator[Found]:
 
 
 def _under(folder: Path) -> Iterator[Found]:
+    name = Path(folder.resolve().name)
     files: list[Path] = []
     refused: list[Found] = []
 
@@ -37,7 +42,8 @@ def _under(folder: Path) -> Iterator[Found]:
     for here, folders, names in os.walk(folder, onerror=unreadable):
         links = [name for name in folders if Path(here, name).is_symlink()]
         files += [Path(here, name) for name in (*names, *links)]
-    yield from map(_one, sorted(files, key=str))
+    for path in sorted(files, key=str):
+        yield _one(path)._replace(inside=str(name / path.relative_to(folder)))
     yield from refused
 
 

@@ -63,7 +63,10 @@ class LogReport:
 
 @dataclass(slots=True)
 class FileReport:
-    """One file. `format` is empty where none is known, and `digest` where nothing was read."""
+    """One file. `format` is empty where none is known, and `digest` where nothing was read.
+
+    `skipped` says why a file that a folder held was passed by: it is of no known format, and nobody named it.
+    """
 
     path: str
     format: str = ""
@@ -75,6 +78,7 @@ class FileReport:
     refusals: int = 0  # all of them; `refused` keeps the first KEPT
     with_events: int = 0
     unread: int = 0
+    skipped: str = ""
     _place: str = ""
     _line: int = 0
 
@@ -140,6 +144,7 @@ class FileReport:
             "logs": [report.as_json() for report in self.logs],
             "refused": [{"line": refused.line, "reason": refused.reason} for refused in self.refused],
             "refusals": self.refusals,
+            "skipped": self.skipped,
             "ignored": dict(sorted(self.ignored.items())),
             "records": self.records,
             "notes": [{"line": noted.line, "words": noted.words} for noted in self.notes],

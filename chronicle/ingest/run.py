@@ -16,6 +16,7 @@ from chronicle import audit, canonical, sections
 from chronicle.errors import BrokenFile, LogExists, LogNotFound, OwnerEmpty, UnknownFormat
 from chronicle.importers import lines, registry
 from chronicle.importers.protocol import (
+    DatabaseImporter,
     Ignored,
     Importer,
     Item,
@@ -26,7 +27,7 @@ from chronicle.importers.protocol import (
     Refused,
     Session,
 )
-from chronicle.ingest import batch, beside, summaries, versions
+from chronicle.ingest import batch, beside, servers, summaries, versions
 from chronicle.ingest.report import FileReport, LogReport
 from chronicle.log import create_log, locked
 from chronicle.models import Log, Source
@@ -83,12 +84,15 @@ def ingest_file(
     format: str | None = None,
     log_id: str | None = None,
     name: str | None = None,
+    inside: str = "",
     progress: Progress | None = None,
     fence: Fence | None = None,
 ) -> FileReport:
-    """Ingest one file for an owner and say what became of every record.
+    """Ingest one file for an owner and say what became of every record. `path` may be a database's address (DSN).
 
     `log_id` names a log of the owner that all sessions of the file go to; else each session has its own.
+    `name` is what the report calls the file. `inside` is its place in a folder that was walked (see `Found`):
+    the importer sees it as the file's name, and a file of no known format is passed by, not refused.
     `progress(done, of, "lines")` is told after each batch. Raises OwnerEmpty, LogNotFound, UnknownFormat for a `format`
     that does not exist, and what `fence` raises; all that is wrong with the file is in the report.
     """
@@ -97,15 +101,36 @@ def ingest_file(
     if format is not None:
         registry.named(format)
     target = _target(owner, log_id)
-    report = FileReport(path=name or str(path))
+    report = FileReport(path=name or _shown(path))
     try:
-        opened = lines.open_file(Path(path), name)
+        opened = _open(path, inside or name)
         importer = registry.importer_for(opened, format)
-        report.format, report.digest = importer.name, lines.digest(opened)
+        report.format, report.digest = importer.name, _digest(importer, opened)
         _read(Run(opened, importer, owner, target, report, fence), progress)
-    except (BrokenFile, UnknownFormat) as error:
+    except UnknownFormat as error:
+        if inside:
+            report.skipped = str(error)
+        else:
+            report.refuse(Refused(0, str(error)))
+    except BrokenFile as error:
         report.refuse(Refused(int(error.details.get("line", 0)), str(error)))
     return report
+
+
+def _shown(path: Path | str) -> str:
+    try:
+        return servers.shown(str(path)) if servers.is_dsn(str(path)) else str(path)
+    except BrokenFile:
+        return "a database"
+
+
+def _open(path: Path | str, name: str | None) -> Opened:
+    return servers.open_dsn(str(path)) if servers.is_dsn(str(path)) else lines.open_file(Path(path), name)
+
+
+def _digest(importer: Importer, opened: Opened) -> str:
+    """The digest of a file's bytes, or of the rows that are read from a server."""
+    return importer.digest(opened) if isinstance(importer, DatabaseImporter) else lines.digest(opened)
 
 
 def _target(owner: str, log_id: str | None) -> Log | None:

@@ -69,8 +69,9 @@ def test_consolidate_draws_what_is_closed_and_leaves_the_imported_sections_alone
     assert set(Section.objects.values_list("origin", flat=True)) == {"imported"}
 
 
-def test_a_folder_is_walked_and_a_file_of_no_known_format_does_not_stop_the_rest() -> None:
-    files = answer(CLAUDE / "project", ANAGRAPHEUS / "run.sqlite", code=1)["files"]
+def test_a_folder_is_walked_and_a_file_of_no_known_format_in_it_is_passed_by() -> None:
+    files = answer(CLAUDE / "project", ANAGRAPHEUS / "run.sqlite")["files"]
+    (notes,) = [file["path"] for file in files if file["skipped"]]
 
     assert [(file["format"], len(file["logs"])) for file in files] == [
         ("", 0),
@@ -78,7 +79,9 @@ def test_a_folder_is_walked_and_a_file_of_no_known_format_does_not_stop_the_rest
         ("claude-code", 1),
         ("anagrapheus", 1),
     ]
-    assert files[0]["refused"] == [{"line": 0, "reason": "no known format"}]
+    assert (files[0]["refused"], files[0]["skipped"]) == ([], "no known format")
+    assert "passed by, no known format" in words(CLAUDE / "project")
+    assert answer(Path(notes), code=1)["files"][0]["refused"] == [{"line": 0, "reason": "no known format"}]
 
 
 def test_refused_lines_make_the_exit_1_and_the_rest_is_in() -> None:

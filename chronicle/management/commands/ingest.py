@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from chronicle.importers import registry
 from chronicle.importers.protocol import Refused
-from chronicle.ingest import FileReport, Found, LogReport, found, ingest_file
+from chronicle.ingest import FileReport, Found, LogReport, found, ingest_file, is_dsn
 from chronicle.ingest.run import Progress as Told
 from chronicle.management.answering import REFUSED, AnsweringCommand
 from chronicle.management.commands.consolidate import consolidate_now
@@ -30,7 +30,7 @@ class Command(AnsweringCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
+        parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder, or postgres://…/database")
         parser.add_argument("--owner", required=True, metavar="NAME", help="whose logs these are")
         parser.add_argument("--format", choices=registry.names(), help="take every file for this format")
         parser.add_argument("--log", metavar="ID", help="append to this log of the owner, not to one per session")
@@ -52,13 +52,22 @@ class Command(AnsweringCommand):
     def _ingest(self, options: dict[str, Any]) -> Iterator[FileReport]:
         given = {"owner": options["owner"], "format": options["format"], "log_id": options["log"]}
         with _progress() as told_of:
-            for file in found(options["paths"]):
-                told = told_of(file.path.name)
-                yield _refused(file) if file.reason else ingest_file(file.path, progress=told, **given)
+            for path in options["paths"]:
+                if is_dsn(path):
+                    yield ingest_file(path, progress=told_of("database"), **given)
+                    continue
+                for file in found([Path(path)]):
+                    told = told_of(file.path.name)
+                    yield (
+                        _refused(file)
+                        if file.reason
+                        else ingest_file(file.path, inside=file.inside, progress=told, **given)
+                    )
 
     def _say(self, report: FileReport) -> None:
         records = report.records
-        self.stdout.write(f"{plain(report.path)}: {report.format or 'not read'}")
+        passed_by = f"passed by, {plain(report.skipped)}" if report.skipped else "not read"
+        self.stdout.write(f"{plain(report.path)}: {report.format or passed_by}")
         if records["read"]:
             self.stdout.write(
                 f"  {records['read']} records: {records['events']} with events, "

@@ -53,9 +53,9 @@ def admin() -> Client:
 def test_the_report_names_every_file_and_what_was_refused(admin: Client, job: Job, folder: Path) -> None:
     page = admin.get(f"/ingest/{job.pk}/").content.decode()
 
-    assert "2 of 3 files</b> ingested: 1 gave no event; 1 file and 3 lines refused." in page
+    assert "2 of 3 files</b> ingested: 1 gave no event; 3 lines refused." in page
     assert "3 of 3 refused lines</b> shown" in page
-    assert f"{folder}/notes.txt" in page and "no known format" in page
+    assert f"{folder}/notes.txt" in page and "Passed by, as nobody named it: no known format." in page
     for log in Log.objects.all():
         assert f"/logs/{log.public_id}/" in page
 
@@ -65,7 +65,7 @@ def test_the_row_leads_to_the_report_and_says_in_words_what_was_refused(admin: C
     shown = admin.get(page).content.decode()
 
     assert f'<a href="/ingest/{job.pk}/">' in shown
-    assert "<div>1 file and 3 lines refused</div>" in shown
+    assert "<div>3 lines refused</div>" in shown
 
 
 def test_nothing_refused_is_said_too(admin: Client, folder: Path) -> None:
@@ -107,6 +107,6 @@ def test_what_does_not_fit_into_the_row_is_counted_and_refusals_are_kept_first(
     page = admin.get(f"/ingest/{done.pk}/").content.decode()
 
     assert [Path(file["path"]).name for file in done.result["files"]] == ["half.jsonl", "notes.txt"]
-    assert "2 of 3 files</b> ingested: 1 gave no event; 1 file and 3 lines refused." in page
+    assert "2 of 3 files</b> ingested: 1 gave no event; 3 lines refused." in page
     assert "The reports of 2 are kept, those with refusals before others." in page
     assert "1 of 3 refused lines</b> shown" in page
