@@ -80,6 +80,12 @@ FORMATS = (
         ("payload", "type", "timestamp"),
     ),
     Format(
+        "codex-exec",
+        {"type": "item.completed", "item": {"id": "item_%ID%", "type": "agent_message", "text": "%WORDS%"}},
+        ("item", "type", "msg"),
+        whole='{"type":"thread.started","thread_id":"t"}\nRECORDS\n',
+    ),
+    Format(
         "events",
         {"id": "e%ID%", "kind": "message", "actor_kind": "human", "actor": "A", "content": "%WORDS%"},
         ("content", "payload", "at"),
