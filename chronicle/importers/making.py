@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from chronicle import canonical
 from chronicle.envelope import COMPACTION, ActorKind, Kind, PendingEvent
-from chronicle.importers import text
+from chronicle.errors import InvalidPayload
+from chronicle.importers import lines, text
 from chronicle.importers.protocol import Blob, Read
 
 SHOWN = 2000
@@ -59,6 +60,7 @@ class Maker:
     counts: dict[str, int] = field(default_factory=dict)
     timeless: set[int] = field(default_factory=set)  # the records whose time is no moment: see text.timeless
     last: str = ""  # the native id of the last event made
+    agent_spoke: bool = False
 
     def counted(self, data: bytes | str) -> str:
         """Return an id for a record that has none: the digest of its bytes and which of its equals it is."""
@@ -72,8 +74,8 @@ class Maker:
         return self._made(native_id, at, Kind.MESSAGE, by, actor, said, **more)
 
     def thought(self, native_id: str, at: Place, actor: str, said: Said | str, **more: Any) -> Read:
-        """Return what an agent thought."""
-        return self._made(native_id, at, Kind.THOUGHT, ActorKind.AGENT, actor, said, **more)
+        """Return what an agent thought; `by` is given where it is not an agent's."""
+        return self._made(native_id, at, Kind.THOUGHT, more.pop("by", ActorKind.AGENT), actor, said, **more)
 
     def marker(
         self, native_id: str, at: Place, actor: str, said: Said | str, type: str = COMPACTION, **more: Any
@@ -143,7 +145,7 @@ class Maker:
         if claimed is None and at.time is not None and at.time != "":
             kept["timestamp"] = at.time
             self.timeless.add(at.record)
-        self.last = native_id
+        self.last, self.agent_spoke = native_id, self.agent_spoke or by is ActorKind.AGENT
         event = PendingEvent(
             kind=kind,
             actor_kind=by,
@@ -163,3 +165,14 @@ class Maker:
 def cut(shown: str) -> str:
     """A request's arguments stand whole in its payload; the content shows them up to a size, and says so."""
     return shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}… [{len(shown):,} characters, whole in the payload]"
+
+
+def arguments(given: Any) -> Any:
+    """Return a call's arguments as the object that their text holds; a text that holds none stays as it stands."""
+    if not isinstance(given, str) or not given.lstrip().startswith("{"):
+        return given
+    try:
+        value, end = lines.parse(given.strip())
+    except InvalidPayload:
+        return given
+    return value if isinstance(value, dict) and end == len(given.strip()) else given

@@ -14,7 +14,7 @@ import contextlib
 import io
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, BinaryIO, NamedTuple, cast
@@ -379,7 +379,12 @@ def parts(opened: Opened, *split: str) -> Iterator[Part]:
     A root array is always split. A document that is an object is read twice, side by side, for a member
     may stand behind the array that it says something of.
     """
-    with lines.utf8(opened) as stream, lines.utf8(opened) as ahead:
+    return parts_of(lambda: lines.utf8(opened), *split)
+
+
+def parts_of(open_stream: Callable[[], BinaryIO], *split: str) -> Iterator[Part]:
+    """Yield the parts of what a stream of UTF-8 holds; it is opened twice."""
+    with open_stream() as stream, open_stream() as ahead:
         yield from _Walk(_Scanner(stream), split, _headers(ahead, split)).parts()
 
 

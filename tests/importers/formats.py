@@ -8,6 +8,7 @@ where they stand, one a line or with commas between them.
 
 import json
 import sqlite3
+import zipfile
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
@@ -56,6 +57,23 @@ def rows(*statements: str) -> Write:
                 database.execute(statement)
             database.executemany(statements[-1], ((record.decode(),) for record in records))
             database.commit()
+
+    return write
+
+
+def archived(member: str, whole: str, beside: dict[str, str]) -> Write:
+    """An archive in which the records stand in one member, with others beside it."""
+
+    def write(path: Path, records: Iterable[bytes]) -> None:
+        before, _, after = whole.partition("RECORDS")
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, text in beside.items():
+                archive.writestr(name, text)
+            with archive.open(member, "w") as out:
+                out.write(before.encode())
+                for number, record in enumerate(records):
+                    out.write((b"," if number else b"") + record)
+                out.write(after.encode())
 
     return write
 
@@ -109,6 +127,52 @@ FORMATS = (
         ("seq", "payload", "envelope"),
         whole='{"anagrapheus.recording":1}\nRECORDS\n',
         spoil="UPDATE events SET payload = '{' WHERE seq = 3",
+    ),
+    Format(
+        "swe-agent",
+        {"role": "user", "content": "%WORDS%", "agent": "a%ID%", "message_type": "observation"},
+        ("role", "content", "thought", "action", "tool_calls", "tool_call_ids", "tool_call_id", "extra", "agent"),
+        whole='{"environment":"garden","trajectory":[],"history":[RECORDS],"info":{}}',
+        between=",",
+    ),
+    Format(
+        "openhands",
+        {
+            "id": "e%ID%",
+            "timestamp": "2026-05-04T08:00:00",
+            "source": "user",
+            "action": "message",
+            "args": {"content": "%WORDS%"},
+        },
+        (
+            "id",
+            "timestamp",
+            "source",
+            "action",
+            "args",
+            "observation",
+            "content",
+            "extras",
+            "cause",
+            "tool_call_metadata",
+            "kind",
+            "llm_message",
+            "thought",
+            "tool_call",
+            "observation",
+        ),
+        whole="[RECORDS]",
+        between=",",
+    ),
+    Format(
+        "inspect",
+        {"id": "m%ID%", "role": "user", "content": "%WORDS%", "source": "input"},
+        ("id", "role", "content", "tool_calls", "tool_call_id", "error", "function"),
+        write=archived(
+            "samples/1_epoch_1.json",
+            '{"id":"1","epoch":1,"messages":[RECORDS],"events":[]}',
+            {"header.json": '{"version":2,"eval":{"task":"t","eval_id":"e"}}'},
+        ),
     ),
 )
 

@@ -113,7 +113,8 @@ def _is_in(read: Read, record: str) -> bool:
     native = read.native_id.partition(":")[0]
     if not native.startswith("#") and len(native) > 3 and native in record:
         return True
-    words = re.findall(r"\w{3,}", read.event.content)
+    ours = str((read.event.payload or {}).get("tool", ""))  # a request's content begins with the tool's name
+    words = re.findall(r"\w{3,}", read.event.content.removeprefix(ours))
     return sum(word in record for word in words) >= len(words) / 2
 
 
