@@ -4,7 +4,7 @@ Guarantees: what is said is read from the `response_item` records; the client's 
 again and are counted, and the report names a text that stands in none but them. An id is the digest of
 the record and which of its equals it is, so a longer or resumed rollout adds what is new. A `compacted`
 record is a marker, its summary an event and a section over all before it. A sub-agent's rollout is a session
-of its own under its own name. Usage stands on the last event of an answer (see codex_usage).
+of its own under its own name. Usage stands on the last event of an answer (see usage).
 Left to the locator: working directory, policies, instructions of the client, encrypted reasoning, the kept history.
 """
 
@@ -16,9 +16,9 @@ from typing import Any, ClassVar, NamedTuple
 from chronicle.envelope import ActorKind
 from chronicle.importers import codex_items, lines, parts, text
 from chronicle.importers.codex_items import AGENT, CLIENT, HANDED_OVER, HUMAN, Who
-from chronicle.importers.codex_usage import Trailing
 from chronicle.importers.making import SUMMARY, Maker, Place
 from chronicle.importers.protocol import Ignored, Item, Noted, Opened, Read, ReadSection, Refused, Session, Survey
+from chronicle.importers.usage import Trailing
 
 ENVELOPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 BARE = ("message", "reasoning", "function_call", "function_call_output", "local_shell_call", "custom_tool_call")

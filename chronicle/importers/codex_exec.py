@@ -16,9 +16,9 @@ from chronicle import canonical
 from chronicle.envelope import ActorKind, Kind
 from chronicle.importers import blocks, codex_messages, lines, text
 from chronicle.importers.codex_items import AGENT, CLIENT, said_of_plain
-from chronicle.importers.codex_usage import Trailing
 from chronicle.importers.making import Maker, Place, Said
 from chronicle.importers.protocol import Ignored, Item, Noted, Opened, Read, Refused, Session, Survey
+from chronicle.importers.usage import Trailing
 
 STARTS = {"thread.started": "thread_id", "session.created": "session_id"}
 ITEMS = ("item.started", "item.updated", "item.completed")

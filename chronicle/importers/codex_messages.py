@@ -13,9 +13,9 @@ from chronicle import canonical
 from chronicle.envelope import ActorKind
 from chronicle.importers import blocks, lines, text
 from chronicle.importers.codex_items import AGENT, CLIENT, HUMAN, is_wrapper
-from chronicle.importers.codex_usage import Trailing
 from chronicle.importers.making import Maker, Place, Said
 from chronicle.importers.protocol import Ignored, Item, Opened, Read, Session
+from chronicle.importers.usage import Trailing
 
 SAYS = {"agent_message": "message", "user_message": "message", "agent_reasoning": "text"}
 THINKS = ("agent_reasoning", "agent_reasoning_raw_content")

@@ -104,6 +104,13 @@ FORMATS = (
         whole='{"type":"thread.started","thread_id":"t"}\nRECORDS\n',
     ),
     Format(
+        "gemini-cli",
+        {"id": "m%ID%", "timestamp": "2026-05-04T08:00:00Z", "type": "user", "content": "%WORDS%"},
+        ("type", "content", "thoughts", "toolCalls", "tokens", "$set", "$rewindTo"),
+        whole='{"sessionId":"s","projectHash":"p","messages":[RECORDS]}\n',
+        between=",",
+    ),
+    Format(
         "events",
         {"id": "e%ID%", "kind": "message", "actor_kind": "human", "actor": "A", "content": "%WORDS%"},
         ("content", "payload", "at"),

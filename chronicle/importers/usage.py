@@ -1,7 +1,7 @@
-"""Usage that a Codex transcript states in a record of its own, put on the last event of the answer it is of.
+"""Usage of an answer on its last event, also where a transcript states it in a record of its own.
 
 Guarantees: each count lands on one event; items leave in the order they came; at most WAITING items wait.
-Newer versions state the count behind the items of an answer, older ones before them: the first count
+Newer versions of Codex state the count behind the items of an answer, older ones before them: the first count
 that comes says which. Where the end of a snapshot parts an event from its count, the event goes without.
 Refuses nothing. Pure.
 """
@@ -55,8 +55,8 @@ class Trailing:
         yield from self._left()
 
     def _close(self) -> None:
-        if self.waiting and self.pending is not None:
-            self.waiting[0] = with_usage(self.waiting[0], self.pending)
+        if self.waiting and self.pending is not None and isinstance(first := self.waiting[0], Read):
+            self.waiting[0] = with_usage(first, self.pending)
             self.pending = None
         self.ready += self.waiting
         self.waiting = []
@@ -66,11 +66,9 @@ class Trailing:
         yield from left
 
 
-def with_usage(item: Item, usage: dict[str, Any]) -> Item:
-    """Return an event with a usage in its payload; any other item as it is."""
-    if not isinstance(item, Read):
-        return item
-    return replace(item, event=replace(item.event, payload=(item.event.payload or {}) | {"usage": usage}))
+def with_usage(read: Read, usage: dict[str, Any]) -> Read:
+    """Return an event with a usage in its payload."""
+    return replace(read, event=replace(read.event, payload=(read.event.payload or {}) | {"usage": usage}))
 
 
 def _sum(one: dict[str, Any] | None, other: dict[str, Any]) -> dict[str, Any]:
