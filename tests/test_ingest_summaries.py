@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from chronicle import canonical, fold, rollups, sections
+from chronicle import canonical, fold, moments, rollups, sections
 from chronicle.importers.protocol import Read
 from chronicle.ingest import run
 from chronicle.log import read
 from chronicle.models import Event, Log, Pin, RollupSource, Section, SectionPin, Source
 from tests.builders import log_of, said
-from tests.importers.files import ANAGRAPHEUS, CLAUDE, items
+from tests.importers.files import ANAGRAPHEUS, CLAUDE, DATA, items
 from tests.ingesting import chronicle_of, compaction, events_of, ingested, only_log, talk, written
 
 pytestmark = pytest.mark.django_db
@@ -206,3 +206,21 @@ def test_nothing_here_writes_an_emergency_entry_so_they_arrive_by_import_alone()
         "migrations",
         "carry",
     }  # what is loaded arrived as well
+
+
+def test_events_that_a_compaction_kept_before_what_it_replaced_are_covered_and_summed_up_by_nobody() -> None:
+    """OpenHands keeps the first events word for word: the summary begins behind them."""
+    log = only_log(ingested(DATA / "openhands" / "v0-list.json"))
+    kept, summary = sections.current_sections(sections.current_edition(log))
+
+    assert [(one.anchor.from_seq, one.anchor.to_seq, one.origin) for one in (kept, summary)] == [
+        (1, 1, "closed without summary"),
+        (2, 7, "imported"),
+    ]
+    assert kept.prose.startswith("Event 1 was kept word for word")
+    assert summary.replaces_from == 2
+    assert [(span.from_seq, span.to_seq, span.section and span.section.prose) for span in moments.at(log, 8).spans] == [
+        (1, 1, None),
+        (2, 7, "A herb bed is asked for; the soil is sandy."),
+        (8, 8, None),
+    ]

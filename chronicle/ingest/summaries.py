@@ -3,7 +3,8 @@
 Guarantees: a section covers what is free up to the summary's end, never a seq that another covers, and
 says from which seq on the summary claims to stand (`replaces_from`); a rolling summary names the one it
 swallowed; generations keep their numbers; a summary that is there already is not written again.
-A summary whose range has nothing free, or that would leave a hole, stays an event: the report says so.
+A few events that a compaction kept word for word before what it replaced get a section without a summary.
+A summary whose range has nothing free, or that would leave a wide hole, stays an event: the report says so.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ from chronicle.models import AnchorKind, Edition, Event, Log, Origin, Section
 from chronicle.sections import NewSection
 
 UNTITLED = "Imported summary"
+KEPT = 100  # so many events may stand between the section before and a summary that claims to begin after them
 
 
 @dataclass(slots=True)
@@ -81,16 +83,35 @@ def _land_one(edition: Edition, read: ReadSection, place: Place, done: Imported,
         done.notes.append(
             (read.line, f"a summary up to seq {place.to_seq}: sections cover that already; it stays an event")
         )
-    elif place.claim > start:
+    elif place.claim > start + KEPT:
         done.notes.append(
             (read.line, f"a summary from seq {place.claim}: {start} to {place.claim - 1} have no section yet")
         )
     elif read.generation != 1:
         done.notes.append((read.line, f"generation {read.generation} of a section whose first is not here"))
     else:
+        if place.claim > start:
+            sections.append_new(edition, _kept(edition, start, place.claim - 1, made_by))
+            start = place.claim
         new = _new(edition, read, place, start, made_by)
         sections.append_new(edition, new, sources=_swallowed(edition, start) if read.rolling else ())
         done.added += 1
+
+
+def _kept(edition: Edition, start: int, end: int, made_by: str) -> NewSection:
+    """The few events that a compaction kept word for word before what it replaced: covered, and summed up by nobody."""
+    named = f"Events {start} to {end} were" if start < end else f"Event {start} was"
+    return NewSection(
+        from_seq=start,
+        to_seq=end,
+        unit_seq=end,
+        kind=AnchorKind.IMPORTED,
+        event_count=_counted(edition, start, end),
+        title="Kept word for word",
+        prose=f"{named} kept word for word beside the summary that follows; the source has no summary of them.",
+        origin=Origin.CLOSED_WITHOUT_SUMMARY,
+        made_by=made_by,
+    )
 
 
 def _generations(edition: Edition, to_seq: int) -> QuerySet[Section]:
@@ -116,15 +137,12 @@ def _next_generation(
 
 
 def _new(edition: Edition, read: ReadSection, place: Place, start: int, made_by: str) -> NewSection:
-    counted = Event.objects.filter(
-        log=edition.log_id, seq__gte=start, seq__lte=place.to_seq, kind__in=[str(kind) for kind in CONTENT_KINDS]
-    )
     return NewSection(
         from_seq=start,
         to_seq=place.to_seq,
         unit_seq=max(place.unit_seq, start),
         kind=AnchorKind.IMPORTED,
-        event_count=counted.count(),
+        event_count=_counted(edition, start, place.to_seq),
         title=read.title.strip() or first_line(read.prose) or UNTITLED,
         prose=read.prose,
         origin=Origin.IMPORTED,
@@ -133,6 +151,11 @@ def _new(edition: Edition, read: ReadSection, place: Place, start: int, made_by:
         made_by=made_by,
         pins=tuple(key[:200] for key in read.pins),
     )
+
+
+def _counted(edition: Edition, start: int, end: int) -> int:
+    kinds = [str(kind) for kind in CONTENT_KINDS]
+    return Event.objects.filter(log=edition.log_id, seq__gte=start, seq__lte=end, kind__in=kinds).count()
 
 
 def _swallowed(edition: Edition, start: int) -> Sequence[Section]:
