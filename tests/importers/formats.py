@@ -78,6 +78,8 @@ def archived(member: str, whole: str, beside: dict[str, str]) -> Write:
     return write
 
 
+SPANS_SAY = '[{"role":"assistant","parts":[{"type":"text","content":"%WORDS%"}]}]'
+
 FORMATS = (
     Format(
         "claude-code",
@@ -180,6 +182,62 @@ FORMATS = (
             '{"id":"1","epoch":1,"messages":[RECORDS],"events":[]}',
             {"header.json": '{"version":2,"eval":{"task":"t","eval_id":"e"}}'},
         ),
+    ),
+    Format(
+        "otlp",
+        {
+            "resourceSpans": [
+                {
+                    "scopeSpans": [
+                        {
+                            "spans": [
+                                {
+                                    "traceId": "5b8efff798038103d269b633813fc60c",
+                                    "spanId": "0000%ID%",
+                                    "name": "chat",
+                                    "startTimeUnixNano": "1777885200000000123",
+                                    "attributes": [
+                                        {"key": "gen_ai.output.messages", "value": {"stringValue": SPANS_SAY}},
+                                        {"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}},
+                                    ],
+                                }
+                            ]
+                        }
+                    ]
+                }
+            ]
+        },
+        ("resourceSpans",),
+    ),
+    Format(
+        "jaeger",
+        {
+            "traceID": "5b8efff798038103d269b633813fc60c",
+            "spans": [
+                {
+                    "spanID": "0000%ID%",
+                    "operationName": "chat",
+                    "startTime": 1777885200000000,
+                    "tags": [
+                        {"key": "gen_ai.output.messages", "type": "string", "value": SPANS_SAY},
+                        {"key": "gen_ai.operation.name", "type": "string", "value": "chat"},
+                    ],
+                }
+            ],
+        },
+        ("spans", "traceID"),
+        whole='{"data":[RECORDS]}\n',
+        between=",",
+    ),
+    Format(
+        "otel-console",
+        {
+            "name": "chat",
+            "context": {"trace_id": "0x5b8efff798038103d269b633813fc60c", "span_id": "0x0000%ID%"},
+            "start_time": "2026-05-04T09:00:00.000000Z",
+            "attributes": {"gen_ai.operation.name": "chat", "gen_ai.output.messages": SPANS_SAY},
+        },
+        ("context", "attributes", "events", "name", "start_time"),
     ),
 )
 

@@ -193,7 +193,8 @@ def test_the_survey_sees_every_line_and_the_last_summary(path: Path) -> None:
 
 def _most(path: Path, found: list[Item]) -> int:
     last = max(item.line for item in found if isinstance(item, Read | Ignored | Refused))
-    return len(text_lines(path)) if is_lines(path) else last
+    places = (record_of(read.event.locator) for read in reads(found))
+    return len(text_lines(path)) if is_lines(path) and all(map(LINE.fullmatch, places)) else last
 
 
 @lines_alone
