@@ -8,7 +8,7 @@ a thought, `toolUseResult` but for its short values that the content does not sh
 
 import base64
 import binascii
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,12 +64,14 @@ def is_wrapper(words: str) -> bool:
     return words.lstrip().startswith(WRAPPERS)
 
 
-def parts(content: Any, by: ActorKind) -> Iterator[Part]:
-    """Yield the parts of a message's content; `by` is who the record is from, before a text is looked at."""
-    for index, block in enumerate(blocks(content)):
-        part = _part(index, block, by)
-        if part.content.strip() or part.kind not in (Kind.MESSAGE, Kind.THOUGHT):
-            yield part
+def parts(content: Any, by: ActorKind) -> list[Part]:
+    """Return the parts of a message's content; `by` is who the record is from, before a text is looked at."""
+    found = [_part(index, block, by) for index, block in enumerate(blocks(content))]
+    return [part for part in found if part.kind not in (Kind.MESSAGE, Kind.THOUGHT) or _is_words(part.content)]
+
+
+def _is_words(content: str) -> bool:
+    return content != "" and not content.isspace()
 
 
 def _part(index: int, block: Any, by: ActorKind) -> Part:

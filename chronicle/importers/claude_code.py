@@ -9,8 +9,9 @@ Left to the locator (`line:block`): parentUuid, cwd, git branch, version, reques
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, ClassVar, NamedTuple
 
 from chronicle import canonical
@@ -43,7 +44,7 @@ class Call(NamedTuple):
 
 
 class Record(NamedTuple):
-    """One record that gives events: whose session, which id, where it stands, and who was at work."""
+    """One record that gives events: whose session, which id, where it stands, when, and who was at work."""
 
     session: str
     id: str
@@ -51,9 +52,17 @@ class Record(NamedTuple):
     place: str
     value: dict[str, Any]
     message: Any
+    at: datetime | None = None
     agent: str = ""  # the sub-agent's name; empty for the session's own
     group: str = ""  # the id of the call that started the sub-agent
     agent_id: str = ""
+
+
+class FirstPass(NamedTuple):
+    """What must be known of a whole file before its first record: `last_line` is where a message's usage stands."""
+
+    survey: Survey
+    last_line: dict[str, int]
 
 
 @dataclass(slots=True)
@@ -83,9 +92,12 @@ class Reading:
 
 
 class ClaudeCode:
-    """The importer."""
+    """The importer. It keeps the first pass over the file it surveyed last, for the reading that follows."""
 
     name: ClassVar[str] = "claude-code"
+
+    def __init__(self) -> None:
+        self._passed: tuple[Opened, FirstPass] | None = None
 
     def sniff(self, opened: Opened) -> bool:
         """True where a record of the head has a known type and the marks of a session."""
@@ -96,16 +108,18 @@ class ClaudeCode:
 
     def survey(self, opened: Opened) -> Survey:
         """Count the lines and find the last compaction summary."""
-        return lines.survey(opened, _COMPACT_SUMMARY)
+        first = _first_pass(opened)
+        self._passed = opened, first
+        return first.survey
 
     def read(self, opened: Opened) -> Iterator[Item]:
         """Yield the items of a transcript. Raises BrokenFile only for what is not a regular file."""
-        reading = Reading(opened, _last_lines(opened), agents=claude_agents.of_parent(opened))
+        passed, self._passed = self._passed, None
+        first = passed[1] if passed and passed[0] is opened else _first_pass(opened)
+        reading = Reading(opened, first.last_line, agents=claude_agents.of_parent(opened))
         for document in lines.documents(opened, lenient=True):
-            if document.edges:
-                yield from _stub(reading, document)
-            elif document.value is None or document.invalid is not None:
-                yield from lines.said_of(document)
+            if document.value is None or document.invalid is not None:
+                yield from _stub(reading, document) if document.edges else lines.said_of(document)
             if document.value is not None:
                 yield from _record(reading, document)
         yield from _titles(reading)
@@ -119,36 +133,37 @@ def _is_record(record: dict[str, Any]) -> bool:
     return "sessionId" in record or "leafUuid" in record or (kind == "file-history-snapshot" and "messageId" in record)
 
 
-def _last_lines(opened: Opened) -> dict[str, int]:
-    """Return for each message id the last line that carries usage for it: one API message spans several records.
+def _first_pass(opened: Opened) -> FirstPass:
+    """Survey a file, and find the last line that carries usage for each message: one message spans several records.
 
     A line that repeats an earlier one byte for byte does not count: its events are the earlier ones.
     """
     last: dict[str, int] = {}
     met: set[int] = set()
-    for raw in lines.raw_lines(opened):
-        if b'"usage"' in raw.data and (line := hash(raw.data)) not in met:
+    number = summary = 0
+    for number, data, _, _ in lines.raw_lines(opened):
+        if b'"usage"' in data and (line := hash(data)) not in met:
             met.add(line)
-            for found in _MESSAGE_ID.findall(raw.data):
-                last[found.decode("utf-8", "replace")] = raw.number
-    return last
+            for found in _MESSAGE_ID.findall(data):
+                last[found.decode("utf-8", "replace")] = number
+        if b'"isCompactSummary"' in data and _COMPACT_SUMMARY.search(data):
+            summary = number
+    return FirstPass(Survey(number, summary), last)
 
 
-def _record(reading: Reading, document: lines.Document) -> Iterator[Item]:
+def _record(reading: Reading, document: lines.Document) -> Iterable[Item]:
     value = document.value
-    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
-        yield Refused(document.line, "a record without a type" if isinstance(value, dict) else "not a JSON object")
-        return
+    if not isinstance(value, dict) or not isinstance(kind := value.get("type"), str):
+        reason = "a record without a type" if isinstance(value, dict) else "not a JSON object"
+        return (Refused(document.line, reason),)
     _keep_leaf(reading, value)
-    kind = value["type"]
     if kind in ("user", "assistant"):
-        yield from _message(reading, _own(reading, document))
-    elif kind == "system":
-        yield from _system(reading, document)
-    elif kind == "progress":
-        yield from _progress(reading, document)
-    else:
-        yield Ignored(_kind(kind), document.line)
+        return _message(reading, _own(reading, document))
+    if kind == "system":
+        return _system(reading, document)
+    if kind == "progress":
+        return _progress(reading, document)
+    return (Ignored(_kind(kind), document.line),)
 
 
 def _stub(reading: Reading, document: lines.Document) -> Iterator[Item]:
@@ -187,20 +202,23 @@ def _titles(reading: Reading) -> Iterator[Item]:
 def _own(reading: Reading, document: lines.Document) -> Record:
     """Return a record of the session's own, or of a sub-agent that writes a file (or a chain) of its own."""
     value = document.value
-    agent_id = value.get("agentId") if isinstance(value.get("agentId"), str) else ""
-    aside = value.get("isSidechain") is True
-    agent, group = reading.agents.get(agent_id or "", (f"agent-{agent_id}" if agent_id else "sub-agent", ""))
-    return Record(
-        session=_session(reading, value),
-        id=_native_id(reading, value, document),
-        line=document.line,
-        place=document.place,
-        value=value,
-        message=value.get("message"),
-        agent=text.name(agent, "sub-agent") if aside else "",
-        group=group if aside else "",
-        agent_id=agent_id or "" if aside else "",
+    record = Record(
+        _session(reading, value),
+        _native_id(reading, value, document),
+        document.line,
+        document.place,
+        value,
+        value.get("message"),
+        text.when(value.get("timestamp")),
     )
+    return _aside(reading, record) if value.get("isSidechain") is True else record
+
+
+def _aside(reading: Reading, record: Record) -> Record:
+    given = record.value.get("agentId")
+    agent_id = given if isinstance(given, str) else ""
+    agent, group = reading.agents.get(agent_id, (f"agent-{agent_id}" if agent_id else "sub-agent", ""))
+    return record._replace(agent=text.name(agent, "sub-agent"), group=group, agent_id=agent_id)
 
 
 def _session(reading: Reading, value: dict[str, Any]) -> str:
@@ -217,54 +235,53 @@ def _session(reading: Reading, value: dict[str, Any]) -> str:
 
 def _native_id(reading: Reading, value: dict[str, Any], document: lines.Document) -> str:
     """The record's uuid; without one, the digest of its text and which of its equals it is."""
-    if isinstance(value.get("uuid"), str) and value["uuid"]:
-        return text.name(value["uuid"], "")
+    if isinstance(uuid := value.get("uuid"), str) and uuid:
+        return text.name(uuid, "")
     digest = canonical.sha256(document.data)[:32]
     reading.nameless[digest] = reading.nameless.get(digest, 0) + 1
     return f"#{digest}.{reading.nameless[digest]}"
 
 
-def _progress(reading: Reading, document: lines.Document) -> Iterator[Item]:
+def _progress(reading: Reading, document: lines.Document) -> Iterable[Item]:
     data = document.value.get("data")
     kind = data.get("type") if isinstance(data, dict) else None
     nested = data.get("message") if isinstance(data, dict) else None
     if kind != "agent_progress" or not isinstance(nested, dict) or nested.get("type") not in ("user", "assistant"):
-        yield Ignored(_kind("progress", kind), document.line)
-        return
+        return (Ignored(_kind("progress", kind), document.line),)
     group = document.value.get("parentToolUseID")
     call = reading.calls.get(group) if isinstance(group, str) else None
     agent_id = text.name(data.get("agentId"), "unknown")
     agent = call.agent if call and call.agent else f"agent-{agent_id}"
-    yield from _message(
-        reading,
-        Record(
-            session=_session(reading, document.value),
-            id=_native_id(reading, nested, document),
-            line=document.line,
-            place=document.place,
-            value=nested,
-            message=nested.get("message"),
-            agent=text.name(agent, "sub-agent"),
-            group=text.name(group, ""),
-            agent_id=agent_id,
-        ),
-        prompt=data.get("prompt"),
+    record = Record(
+        session=_session(reading, document.value),
+        id=_native_id(reading, nested, document),
+        line=document.line,
+        place=document.place,
+        value=nested,
+        message=nested.get("message"),
+        at=text.when(nested.get("timestamp")),
+        agent=text.name(agent, "sub-agent"),
+        group=text.name(group, ""),
+        agent_id=agent_id,
     )
+    return _message(reading, record, prompt=data.get("prompt"))
 
 
-def _message(reading: Reading, record: Record, prompt: Any = None) -> Iterator[Item]:
+def _message(reading: Reading, record: Record, prompt: Any = None) -> list[Item]:
     content = record.message.get("content") if isinstance(record.message, dict) else record.message
-    found = list(claude_blocks.parts(content, _by(record, prompt, content)))
+    found = claude_blocks.parts(content, _by(record, prompt, content))
     if not found:
-        yield Ignored(_kind(record.value["type"], "without content"), record.line)
-        return
-    yield from _greet(reading, record, found)
-    known = reading.sessions[record.session]
-    before = known.last
-    for part in found:
-        yield _read(reading, known, record, part, last=part is found[-1])
+        return [Ignored(_kind(record.value["type"], "without content"), record.line)]
+    items: list[Item] = []
+    known = reading.sessions.get(record.session)
+    if known is None or not known.titled:
+        items += _greet(reading, record, found)
+        known = reading.sessions[record.session]
+    before, end = known.last, found[-1]
+    items += [_read(reading, known, record, part, last=part is end) for part in found]
     if record.value.get("isCompactSummary") is True and not record.agent:
-        yield _summary(known, record, found, before)
+        items.append(_summary(known, record, found, before))
+    return items
 
 
 def _by(record: Record, prompt: Any, content: Any) -> ActorKind:
@@ -277,8 +294,10 @@ def _by(record: Record, prompt: Any, content: Any) -> ActorKind:
     if record.agent:
         first = "parentUuid" in value and value["parentUuid"] is None
         return ActorKind.AGENT if first or (prompt and _words(content) == prompt) else ActorKind.SYSTEM
-    typed = not any(value.get(flag) is True for flag in ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly"))
-    return ActorKind.HUMAN if typed else ActorKind.SYSTEM
+    for flag in ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly"):
+        if value.get(flag) is True:
+            return ActorKind.SYSTEM
+    return ActorKind.HUMAN
 
 
 def _words(content: Any) -> str:
@@ -303,22 +322,18 @@ def _read(reading: Reading, known: Known, record: Record, part: Part, *, last: b
     native_id = f"{record.id}:{part.index}"
     call = reading.calls.get(part.call) if part.kind is Kind.TOOL_RESPONSE else None
     event = _event(reading, record, part, call, last=last)
-    _learn(reading, record, part, native_id, call)
+    if part.call:
+        _learn(reading, record, part, native_id, call)
     if not record.agent:
         known.last = native_id
     return Read(
-        session=record.session,
-        native_id=native_id,
-        event=event,
-        line=record.line,
-        blobs=tuple(part.blobs),
-        answers=call.native_id if call else None,
+        record.session, native_id, event, record.line, tuple(part.blobs), answers=call.native_id if call else None
     )
 
 
 def _learn(reading: Reading, record: Record, part: Part, native_id: str, call: Call | None) -> None:
     """Keep what later records need: a request by its call id, a sub-agent by the id that its result states."""
-    if part.kind is Kind.TOOL_REQUEST and part.call:
+    if part.kind is Kind.TOOL_REQUEST:
         reading.calls[part.call] = Call(native_id, part.tool, part.starts)
     result = record.value.get("toolUseResult") if call else None
     if call and isinstance(result, dict) and isinstance(agent := result.get("agentId"), str):
@@ -334,8 +349,8 @@ def _event(reading: Reading, record: Record, part: Part, call: Call | None, *, l
         content=content,
         payload=_payload(reading, record, part, last=last) or None,
         type=SUMMARY if record.value.get("isCompactSummary") is True else part.type,
-        correlation=text.name(part.call, ""),
-        claimed_at=text.when(record.value.get("timestamp")),
+        correlation=part.call,
+        claimed_at=record.at,
         locator=f"{record.place}:{part.index}",
         text_form=text_form,
     )
@@ -352,17 +367,16 @@ def _actor(record: Record, part: Part, call: Call | None) -> str:
 
 
 def _payload(reading: Reading, record: Record, part: Part, *, last: bool) -> dict[str, Any]:
-    payload = dict(part.payload)
+    payload, value = part.payload, record.value
     if record.agent:
         payload["agent"] = {"id": record.agent_id, "call": record.group}
-    if record.value["type"] == "assistant" and isinstance(record.message, dict):
+    if value["type"] == "assistant" and isinstance(record.message, dict):
         payload |= _made_by(reading, record, last=last)
     if part.kind is Kind.TOOL_RESPONSE and (
-        short := claude_blocks.short_values(record.value.get("toolUseResult"), part.content)
+        short := claude_blocks.short_values(value.get("toolUseResult"), part.content)
     ):
         payload["result"] = short
-    stamp = record.value.get("timestamp")
-    if stamp is not None and text.when(stamp) is None:
+    if record.at is None and (stamp := value.get("timestamp")) is not None:
         payload["timestamp"] = stamp
         reading.timeless.add(record.line)
     return payload
@@ -383,24 +397,23 @@ def _made_by(reading: Reading, record: Record, *, last: bool) -> dict[str, Any]:
     return made
 
 
-def _system(reading: Reading, document: lines.Document) -> Iterator[Item]:
+def _system(reading: Reading, document: lines.Document) -> Iterable[Item]:
     value, subtype = document.value, document.value.get("subtype")
     if subtype not in ("compact_boundary", "microcompact_boundary", "local_command"):
-        yield Ignored(_kind("system", subtype), document.line)
-        return
+        return (Ignored(_kind("system", subtype), document.line),)
     record = _own(reading, document)
     words = value.get("content") if isinstance(value.get("content"), str) else ""
     if subtype == "local_command":
-        yield from _message(reading, record._replace(value=value | {"isMeta": True}, message=words))
-        return
+        return _message(reading, record._replace(value=value | {"isMeta": True}, message=words))
     part = Part(0, Kind.MARKER, words or subtype, ActorKind.SYSTEM, _metadata(value), type=MICROCOMPACTION)
     if subtype == "compact_boundary":
         part.type = SUBAGENT_COMPACTION if record.agent else COMPACTION
-    yield from _greet(reading, record, [])
+    items: list[Item] = list(_greet(reading, record, []))
     known = reading.sessions[record.session]
-    yield _read(reading, known, record, part, last=True)
+    items.append(_read(reading, known, record, part, last=True))
     if part.type == COMPACTION:
         known.boundary = known.last
+    return items
 
 
 def _metadata(value: dict[str, Any]) -> dict[str, Any]:

@@ -50,7 +50,9 @@ def when(text: Any) -> datetime | None:
         return None
     try:
         moment = datetime.fromisoformat(text)
-        return moment if moment.tzinfo is not None and moment.astimezone(UTC) else None
+        if moment.tzinfo is None:
+            return None
+        return moment if 1 < moment.year < 9999 or moment.astimezone(UTC) else None  # at the ends it may overflow
     except (ValueError, OverflowError):
         return None
 
