@@ -27,6 +27,7 @@ class Format(NamedTuple):
     between: str = "\n"
     write: Write | None = None  # for what is no text: writes a file of these records
     spoil: str = ""  # SQL that makes one row of a database unreadable
+    bad: bytes = b"17"  # a record that none can read; a blank line where any line is good
     repeats: bool = True  # False: in this format the same record under another id is not more of the same session
 
     def file(self, path: Path, records: Iterable[bytes]) -> None:
@@ -111,6 +112,24 @@ FORMATS = (
         ("type", "content", "thoughts", "toolCalls", "tokens", "$set", "$rewindTo"),
         whole='{"sessionId":"s","projectHash":"p","messages":[RECORDS]}\n',
         between=",",
+    ),
+    Format(
+        "pi",
+        {
+            "type": "message",
+            "id": "e%ID%",
+            "parentId": None,
+            "timestamp": "2026-05-04T08:00:00Z",
+            "message": {"role": "user", "content": "%WORDS%"},
+        },
+        ("message", "type", "parentId", "customType", "content", "summary"),
+        whole='{"type":"session","version":3,"id":"s","timestamp":"2026-05-04T08:00:00Z","cwd":"/"}\nRECORDS\n',
+    ),
+    Format(
+        "aider",
+        "#### %WORDS% %ID%  \n\nIt is done.\n",
+        whole="# aider chat started at 2026-05-04 08:00:00\n\nRECORDS\n",
+        bad=b"",
     ),
     Format(
         "events",

@@ -67,6 +67,11 @@ def is_lines(path: Path) -> bool:
         return False
 
 
+def is_words(path: Path) -> bool:
+    """True for a file of lines of which none is a JSON document."""
+    return is_lines(path) and not text_of(path.read_bytes()).lstrip(BLANK + "\n").startswith(("{", "[", '"'))
+
+
 def lines_of(place: str) -> int:
     """How many lines a place in a file of lines stands for."""
     line = LINE.fullmatch(place)
