@@ -26,7 +26,8 @@ TOOL = "tool"
 class Place(NamedTuple):
     """Where a record stands and when it says it was: the record's number, the locator's place, the time as stated.
 
-    `place` leads back to the record, as protocol.record_of says; a block's index is added behind a colon.
+    `place` leads back to the record, as protocol.record_of says; a block's index is added behind a colon (`5.2` for
+    block 2 of message 5, where a record holds several messages).
     """
 
     record: int
@@ -133,7 +134,7 @@ class Maker:
         *,
         type: str = "",
         payload: Mapping[str, Any] | None = None,
-        block: int = 0,
+        block: int | str = 0,
         correlation: str = "",
         audience: tuple[str, ...] = (),
         answers: str | None = None,

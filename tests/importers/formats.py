@@ -258,6 +258,13 @@ FORMATS = (
         },
         ("context", "attributes", "events", "name", "start_time"),
     ),
+    Format(
+        "openai-chat",
+        {"role": "user", "name": "n%ID%", "content": "%WORDS%"},
+        ("role", "content", "tool_calls", "tool_call_id", "function_call", "name", "messages", "response"),
+        whole="[RECORDS]",
+        between=",",
+    ),
 )
 
 NAMED = {format.name: format for format in FORMATS}
