@@ -1,103 +1,97 @@
-"""The index that finds sections by their words: an FTS5 table on SQLite, a table of tsvectors on PostgreSQL.
+"""The indexes that find sections and events by their words: FTS5 tables on SQLite, tables of tsvectors on PostgreSQL.
 
-Guarantees: a trigger indexes every section as it is written, whoever writes it; `install`, run after every
-migration, makes what is missing, indexes sections of older databases and forgets those that a test's flush
-removed. Words are the same on both: letters and digits, whatever their case and accents, in no language's
-grammar (no stemming, no stop words); PostgreSQL keeps the first 200,000 characters of a section.
-Superseded sections stay in it: who asks leaves them out. It holds nothing that is not in the sections.
+Guarantees: a trigger indexes every section and event as it is written, whoever writes it; `install`, run after every
+migration, makes what is missing, indexes rows of older databases and forgets those that a test's flush removed.
+Words are the same on both: letters and digits, whatever their case and accents, in no language's grammar (no
+stemming, no stop words); of an event its type, content and payload, keys and values without JSON's escapes, the
+first 100,000 characters of each; PostgreSQL keeps the first 200,000 of a section.
+Superseded sections stay in it: who asks leaves them out. It holds nothing that is not in the rows.
 """
+
+from dataclasses import dataclass
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-SECTIONS, TABLE, TRIGGER = "chronicle_section", "chronicle_section_search", "search_chronicle_section_insert"
-TITLE_WEIGHT = 4.0
+from chronicle.full_text_sql import POSTGRESQL, SQLITE
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The index of a table: where it is kept, the columns that it holds and what each counts on SQLite."""
+
+    rows: str
+    columns: tuple[str, ...]
+    weights: tuple[float, ...]
+
+    @property
+    def table(self) -> str:
+        return f"{self.rows}_search"
+
+    @property
+    def trigger(self) -> str:
+        return f"search_{self.rows}_insert"
+
+    @property
+    def key(self) -> str:
+        return f"{self.rows.removeprefix('chronicle_')}_id"
+
+    def matching(self, vendor: str) -> str:
+        """Return SQL for (id, rank) of what holds the words of its one parameter; the smallest rank is the best."""
+        if vendor == "sqlite":
+            weights = ", ".join(map(str, self.weights))
+            return (
+                f'SELECT rowid AS id, bm25("{self.table}", {weights}) AS rank FROM "{self.table}"'
+                f' WHERE "{self.table}" MATCH %s'
+            )
+        return (
+            f"SELECT {self.key} AS id, -ts_rank('{{0.1, 0.2, 0.4, 1.0}}', words, asked, 1) AS rank"
+            f""" FROM "{self.table}", to_tsquery('simple', %s) AS asked WHERE words @@ asked"""
+        )
+
+
+SECTIONS = Index("chronicle_section", ("title", "prose"), (4.0, 1.0))
+EVENTS = Index("chronicle_event", ("type", "content", "payload"), (1.0, 4.0, 1.0))
+INDEXES = (SECTIONS, EVENTS)
 
 
 def install(connection: BaseDatabaseWrapper) -> None:
     """Create what is missing and index what is not indexed yet (idempotent). Call it after any migration."""
-    if SECTIONS not in connection.introspection.table_names():  # not there while migrating back
+    there = set(connection.introspection.table_names())
+    if not {index.rows for index in INDEXES} <= there:  # not there while migrating back
         return
     with connection.cursor() as cursor:
-        for statement in _SQLITE if connection.vendor == "sqlite" else _POSTGRESQL:
-            cursor.execute(statement)
-        if connection.vendor == "sqlite":
-            cursor.execute(_SQLITE_GONE)
-            if cursor.fetchone() is not None:
-                cursor.execute(_SQLITE_REBUILD)
+        for index in INDEXES:
+            if connection.vendor == "sqlite":
+                _forget(connection, index, there)
+            for statement in (SQLITE if connection.vendor == "sqlite" else POSTGRESQL)[index.rows]:
+                cursor.execute(statement)
 
 
 def missing(connection: BaseDatabaseWrapper) -> list[str]:
-    """Return the names of what `install` makes and is not there; nothing is asked where there are no sections yet."""
+    """Return the names of what `install` makes and is not there; nothing is asked where there are no rows yet."""
     there = set(connection.introspection.table_names())
-    if SECTIONS not in there:
-        return []
-    query = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name = %s"
+    query = "SELECT name FROM sqlite_master WHERE type = 'trigger'"
     if connection.vendor == "postgresql":
-        query = "SELECT tgname FROM pg_trigger WHERE tgname = %s AND tgrelid = to_regclass('chronicle_section')"
+        query = (
+            "SELECT tgname FROM pg_trigger"
+            " WHERE tgrelid IN (to_regclass('chronicle_section'), to_regclass('chronicle_event'))"
+        )
     with connection.cursor() as cursor:
-        cursor.execute(query, [TRIGGER])
+        cursor.execute(query)
         triggers = {str(name) for (name,) in cursor.fetchall()}
-    return [name for name in (TABLE, TRIGGER) if name not in there | triggers]
+    wanted = [name for index in INDEXES if index.rows in there for name in (index.table, index.trigger)]
+    return [name for name in wanted if name not in there | triggers]
 
 
-# The words stay in the sections' own table ("external content"); only the index is kept beside it.
-_SQLITE = (
-    f"""
-CREATE VIRTUAL TABLE IF NOT EXISTS "{TABLE}" USING fts5(
-  title, prose, content='{SECTIONS}', content_rowid='id', tokenize='unicode61 remove_diacritics 2')
-""",
-    f'DROP TRIGGER IF EXISTS "{TRIGGER}"',
-    f"""
-CREATE TRIGGER "{TRIGGER}" AFTER INSERT ON "{SECTIONS}" BEGIN
-  INSERT INTO "{TABLE}"(rowid, title, prose) VALUES (NEW.id, NEW.title, NEW.prose);
-END
-""",
-    f"""
-INSERT INTO "{TABLE}"(rowid, title, prose) SELECT id, title, prose FROM "{SECTIONS}" AS section
-WHERE NOT EXISTS (SELECT 1 FROM "{TABLE}_docsize" AS kept WHERE kept.id = section.id)
-""",
-)
-_SQLITE_GONE = f"""
-SELECT 1 FROM "{TABLE}_docsize" AS kept
-WHERE NOT EXISTS (SELECT 1 FROM "{SECTIONS}" AS section WHERE section.id = kept.id) LIMIT 1
-"""
-_SQLITE_REBUILD = f"""INSERT INTO "{TABLE}"("{TABLE}") VALUES ('rebuild')"""
-
-# Written out, because the parser would take a.b, a/b and a-b for one word; accents go as FTS5 lets them go.
-_POSTGRESQL = (
-    r"""
-CREATE OR REPLACE FUNCTION chronicle_words(given text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT translate(regexp_replace(normalize(given, NFD), '[\u0300-\u036f]', '', 'g'),
-                   '!"#$%&''()*+,-./:;<=>?@[\]^_`{|}~', repeat(' ', 32))
-$$
-""",
-    """
-CREATE OR REPLACE FUNCTION chronicle_section_words(title text, prose text) RETURNS tsvector
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT setweight(to_tsvector('simple', chronicle_words(title)), 'A')
-      || to_tsvector('simple', chronicle_words(left(prose, 200000)))
-$$
-""",
-    f'CREATE TABLE IF NOT EXISTS "{TABLE}" (section_id bigint PRIMARY KEY, words tsvector NOT NULL)',
-    f'CREATE INDEX IF NOT EXISTS "{TABLE}_words" ON "{TABLE}" USING gin (words)',
-    f"""
-CREATE OR REPLACE FUNCTION chronicle_index_section() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  INSERT INTO "{TABLE}" VALUES (NEW.id, chronicle_section_words(NEW.title, NEW.prose))
-  ON CONFLICT (section_id) DO UPDATE SET words = EXCLUDED.words;
-  RETURN NULL;
-END $$
-""",
-    f'DROP TRIGGER IF EXISTS "{TRIGGER}" ON "{SECTIONS}"',
-    f"""
-CREATE TRIGGER "{TRIGGER}" AFTER INSERT ON "{SECTIONS}" FOR EACH ROW EXECUTE FUNCTION chronicle_index_section()
-""",
-    f"""
-DELETE FROM "{TABLE}" AS kept
-WHERE NOT EXISTS (SELECT 1 FROM "{SECTIONS}" AS section WHERE section.id = kept.section_id)
-""",
-    f"""
-INSERT INTO "{TABLE}" SELECT id, chronicle_section_words(title, prose) FROM "{SECTIONS}" AS section
-WHERE NOT EXISTS (SELECT 1 FROM "{TABLE}" AS kept WHERE kept.section_id = section.id)
-""",
-)
+def _forget(connection: BaseDatabaseWrapper, index: Index, there: set[str]) -> None:
+    """Empty an index that holds rows which are gone, so that it is filled anew: FTS5 forgets single rows badly."""
+    if index.table not in there:
+        return
+    gone = (
+        f'SELECT 1 FROM "{index.table}_docsize" AS kept'
+        f' WHERE NOT EXISTS (SELECT 1 FROM "{index.rows}" AS row WHERE row.id = kept.id) LIMIT 1'
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(gone)
+        if cursor.fetchone() is not None:
+            cursor.execute(f"""INSERT INTO "{index.table}"("{index.table}") VALUES ('delete-all')""")

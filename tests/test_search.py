@@ -10,6 +10,7 @@ from chronicle import access, checks, full_text, search, sections
 from chronicle.models import Edition, Log, Section
 from chronicle.search import Found, Ranked, Retriever, Substring
 from chronicle.sections import NewSection
+from chronicle.terms import terms_of
 from tests.builders import log_of
 
 pytestmark = pytest.mark.django_db
@@ -189,30 +190,30 @@ def test_a_scope_of_logs_takes_their_editions_in_force(edition: Edition) -> None
 def test_a_snippet_stands_around_the_first_word_and_says_what_was_sought(edition: Edition) -> None:
     prose = "x " * 200 + "A <b>Hornbeam</b> stands." + " y" * 200
     far = Section(prose=prose)
-    pieces = search.snippet(far, search.terms_of("hornBEAM"))
+    pieces = search.snippet(far, terms_of("hornBEAM"))
     assert pieces[0].text == pieces[-1].text == "…"
     assert [piece.text for piece in pieces if piece.sought] == ["Hornbeam"]
-    assert search.snippet(far, search.terms_of("zeppelin"))[0].text.startswith("x x")
+    assert search.snippet(far, terms_of("zeppelin"))[0].text.startswith("x x")
 
 
 def test_more_words_than_are_looked_for_are_counted() -> None:
-    terms = search.terms_of(" ".join(f"w{number}" for number in range(40)) + " w1 W1")
+    terms = terms_of(" ".join(f"w{number}" for number in range(40)) + " w1 W1")
     assert (len(terms.words), terms.unused) == (32, 8)
 
 
 @pytest.fixture
 def without_an_index(edition: Edition) -> Iterator[Edition]:
     with connection.cursor() as cursor:
-        on = f' ON "{full_text.SECTIONS}"' if connection.vendor == "postgresql" else ""
-        cursor.execute(f'DROP TRIGGER "{full_text.TRIGGER}"{on}')
-        cursor.execute(f'DROP TABLE "{full_text.TABLE}"')
+        on = f' ON "{full_text.SECTIONS.rows}"' if connection.vendor == "postgresql" else ""
+        cursor.execute(f'DROP TRIGGER "{full_text.SECTIONS.trigger}"{on}')
+        cursor.execute(f'DROP TABLE "{full_text.SECTIONS.table}"')
     yield edition
     full_text.install(connection)
 
 
 def test_an_older_database_gets_its_index_by_migrating_and_lacks_it_aloud(without_an_index: Edition) -> None:
     [found] = [one for one in checks.database(databases=["default"]) if one.id == "chronicle.W004"]
-    assert full_text.TRIGGER in found.msg and "migrate" in str(found.hint)
+    assert full_text.SECTIONS.trigger in found.msg and "migrate" in str(found.hint)
     full_text.install(connection)
     assert not [one for one in checks.database(databases=["default"]) if one.id == "chronicle.W004"]
     assert ranked(without_an_index, "hornbeam") == ["1-10", "11-20"]
@@ -224,7 +225,7 @@ def test_an_older_database_gets_its_index_by_migrating_and_lacks_it_aloud(withou
 def test_the_index_forgets_what_a_flush_removed_first() -> None:
     assert Section.objects.count() == 0
     with connection.cursor() as cursor:
-        cursor.execute(f'SELECT COUNT(*) FROM "{full_text.TABLE}"')
+        cursor.execute(f'SELECT COUNT(*) FROM "{full_text.SECTIONS.table}"')
         assert cursor.fetchone() == (0,)
     assert ranked(filled(), "hornbeam") == ["1-10", "11-20"]
 

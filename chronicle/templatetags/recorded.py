@@ -5,12 +5,14 @@ zero-width and other format characters) stands as a visible mark; times are UTC 
 """
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from django import template
 from django.utils.html import escape, format_html, format_html_join
 
 from chronicle.models import Origin, Section
+from chronicle.terms import Piece
 
 register = template.Library()
 
@@ -45,6 +47,15 @@ def visible(text: object) -> str:
         return escape(plain)
     marked = ((mark_of(rest[place]), rest[place + 1]) for place in range(0, len(rest), 2))
     return escape(plain) + format_html_join("", '<span class="unseen">{}</span>{}', marked)
+
+
+@register.filter
+def marked(pieces: Iterable[Piece]) -> str:
+    """Return the pieces of a snippet, each escaped and made visible; what was sought stands in `<mark>`."""
+    return format_html_join("", "{}", ((format_html(_SOUGHT[one.sought], visible(one.text)),) for one in pieces))
+
+
+_SOUGHT = {True: "<mark>{}</mark>", False: "{}"}
 
 
 @register.filter

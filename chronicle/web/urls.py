@@ -18,6 +18,7 @@ from chronicle.web import (
     receipt,
     receipts,
     reconsolidate,
+    search,
     sections,
 )
 
@@ -50,6 +51,7 @@ _of_a_log: list[URLPattern | URLResolver] = [
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", logs.logs, name="logs"),
+    path("search/", search.search, name="search"),
     path("login/", LoginView.as_view(template_name="login.html"), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("logs/<log:log_id>/", include(_of_a_log)),

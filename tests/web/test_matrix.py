@@ -44,6 +44,7 @@ ROWS = {
     "login": Row("open"),
     "logout": Row("leave"),
     "logs": Row("signed"),
+    "search": Row("signed"),
     "jobs": Row("signed"),
     "ingest": Row("signed"),
     "ingest-job": Row("own", lambda known: {"job_id": known.upload.pk}, ({"job_id": 999_999},)),

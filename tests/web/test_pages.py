@@ -21,6 +21,7 @@ PAGES = {
     "chronicle, the tail": ("/logs/{log}/?open=tail", "in-tail"),
     "events": ("/logs/{log}/events/", "list"),
     "events, filtered": ("/logs/{log}/events/?kind=message&text=answer", "list"),
+    "search": ("/search/?q=answer&log={log}", "found"),
     "pins": ("/logs/{log}/pins/", "list"),
     "event": ("/logs/{log}/events/4/", "payload"),
     "event, its text": ("/logs/{log}/events/4/", "c4"),
