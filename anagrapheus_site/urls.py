@@ -5,11 +5,13 @@ from django.urls import include, path, re_path
 
 from chronicle.api.app import nowhere
 from chronicle.api.app import urlpatterns as api
+from chronicle.api.traces import PATH, traces
 
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/v1/", include(api)),
     re_path("^api/", nowhere, name="api-nowhere"),
+    path(PATH, traces, name="otlp-traces"),  # the name is OpenTelemetry's
     path("", include("chronicle.web.urls")),
 ]
 

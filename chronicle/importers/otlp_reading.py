@@ -51,7 +51,7 @@ class Spool:
 
     def add(self, place: str, call: Call | str, size: int) -> None:
         """Add a call, or in words why there is none, which stays behind what was added before it."""
-        start = (self.order[-1][0] if self.order else 0) if isinstance(call, str) else _placed(call)
+        start = (self.order[-1][0] if self.order else 0) if isinstance(call, str) else told_at(call)
         self.order.append((start, self.count, -1, 0))
         self.held[self.count] = (place, call)
         self.count += 1
@@ -80,7 +80,7 @@ class Spool:
             self.file.close()
 
 
-def _placed(call: Call) -> int:
+def told_at(call: Call) -> int:
     """When a call is told: at its start; a tool's run at its end, behind what an agent did inside it."""
     return (call.end if call.role is Role.TOOL else call.start) or call.start or 0
 

@@ -29,7 +29,7 @@ EVERYONE = ("anonymous", *SIGNED_IN)
 class Row:
     """What an address takes and who may read it. `args` gives the kwargs of one that exists."""
 
-    kind: str  # open: everyone · signed: who is signed in · log: who may see the log · own: maker and admins · act
+    kind: str  # open: all · signed: who is signed in · log: who may see the log · own: maker and admins · act · token
     args: Callable[[World], dict[str, Any]] = lambda _: {}
     unknown: tuple[dict[str, Any], ...] = ()  # kwargs, put over `args`, of what is not there
 
@@ -42,6 +42,7 @@ ROWS = {
     "healthz": Row("open"),
     "healthz-worker": Row("open"),
     "login": Row("open"),
+    "otlp-traces": Row("token"),
     "logout": Row("leave"),
     "logs": Row("signed"),
     "search": Row("signed"),
@@ -122,6 +123,18 @@ def sign_in(address: str) -> str:
 def test_what_is_open_answers_everyone(known: World, who: dict[str, Client], name: str) -> None:
     for person in EVERYONE:
         assert who[person].get(reverse(name)).status_code in {200, 503 if "healthz" in name else 200}
+
+
+@pytest.mark.parametrize("name", rows("token"))
+def test_what_takes_tokens_asks_for_one_whoever_is_signed_in(known: World, who: dict[str, Client], name: str) -> None:
+    before = database_digest()
+    for person in EVERYONE:
+        assert who[person].get(reverse(name)).status_code == 405
+        answer = who[person].post(reverse(name), "{}", "application/json")
+        assert (answer.status_code, answer.json()["code"]) == (401, 16)
+        assert "Set-Cookie" not in answer.headers
+        assert "Vary" not in answer.headers
+    assert database_digest() == before
 
 
 @pytest.mark.parametrize("name", rows("signed", "log", "own", "act"))
