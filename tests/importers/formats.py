@@ -265,6 +265,16 @@ FORMATS = (
         whole="[RECORDS]",
         between=",",
     ),
+    Format(
+        "openai-agents",
+        {"id": "m%ID%", "type": "message", "role": "user", "content": [{"type": "input_text", "text": "%WORDS%"}]},
+        ("content", "role", "type", "id"),
+        write=rows(
+            "CREATE TABLE agent_messages (id INTEGER PRIMARY KEY, session_id TEXT DEFAULT 's', message_data TEXT)",
+            "INSERT INTO agent_messages (message_data) VALUES (?)",
+        ),
+        spoil="UPDATE agent_messages SET message_data = '{' WHERE id = 3",
+    ),
 )
 
 NAMED = {format.name: format for format in FORMATS}
