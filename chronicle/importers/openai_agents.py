@@ -52,7 +52,8 @@ class OpenAIAgents:
         """True for a database with a table of the SDK's columns, and where items that only Responses writes stand."""
         if sqlite_files.is_sqlite(opened):
             return bool(_table(opened))
-        return any(map(openai_items.is_specific, _first_items(opened)))
+        found = list(_first_items(opened))
+        return any(map(openai_items.is_specific, found)) and not any(map(_is_rollout, found))
 
     def survey(self, opened: Opened) -> Survey:
         """Count the rows, lines or elements; no summary can be read in any of them."""
@@ -165,6 +166,11 @@ def _first_items(opened: Opened) -> Iterator[Any]:
         yield from itertools.chain.from_iterable(head[key] for key in LISTS if isinstance(head.get(key), list))
     elif isinstance(head, dict):
         yield from lines.first_documents(opened)
+
+
+def _is_rollout(value: Any) -> bool:
+    """True for a record that Codex writes between the same items."""
+    return isinstance(value, dict) and ("record_type" in value or "timestamp" in value or "payload" in value)
 
 
 def _is_lines(opened: Opened) -> bool:

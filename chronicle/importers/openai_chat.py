@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from chronicle.importers import chat_messages, chat_records, chat_sessions, lines, parts, text
+from chronicle.importers import chat_messages, chat_records, chat_sessions, lines, openai_items, parts, text
 from chronicle.importers.chat_records import Record
 from chronicle.importers.chat_sessions import PLAIN, Sessions, Stream
 from chronicle.importers.making import Place
@@ -31,7 +31,10 @@ class OpenAIChat:
     def sniff(self, opened: Opened) -> bool:
         """True where the head holds messages with roles and no mark of another format."""
         if _is_lines(opened):
-            return any(map(_is_chat, lines.first_documents(opened))) or _is_chat(parts.head(opened))
+            found = list(lines.first_documents(opened))
+            if any(map(openai_items.is_specific, found)):
+                return False
+            return any(map(_is_chat, found)) or _is_chat(parts.head(opened))
         return _is_chat(parts.head(opened))
 
     def survey(self, opened: Opened) -> Survey:
