@@ -18,7 +18,8 @@ from django.template.response import TemplateResponse
 from django.utils.html import format_html
 
 from chronicle.access import visible_logs
-from chronicle.templatetags.recorded import UNSEEN, mark_of, visible
+from chronicle.templatetags.recorded import visible
+from chronicle.unseen import UNSEEN, mark_of
 
 if TYPE_CHECKING:
     ModelAdmin = admin.ModelAdmin[Any]

@@ -6,6 +6,19 @@
 from chronicle.carry.checking import AGAINST, CarryReport, LogReport, check
 from chronicle.carry.exporting import Exported, export
 from chronicle.carry.loading import Loaded, load
+from chronicle.carry.recording import FORMAT as RECORDING
 from chronicle.carry.recording import Recorded, record
 
-__all__ = ["AGAINST", "CarryReport", "Exported", "Loaded", "LogReport", "Recorded", "check", "export", "load", "record"]
+__all__ = [
+    "AGAINST",
+    "RECORDING",
+    "CarryReport",
+    "Exported",
+    "Loaded",
+    "LogReport",
+    "Recorded",
+    "check",
+    "export",
+    "load",
+    "record",
+]

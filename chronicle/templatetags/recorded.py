@@ -13,30 +13,15 @@ from django.utils.html import escape, format_html, format_html_join
 
 from chronicle.models import Origin, Section
 from chronicle.terms import Piece
+from chronicle.unseen import UNSEEN, mark_of, with_marks
 
 register = template.Library()
-
-# Controls except tab and line feed, soft hyphen, format characters, fillers and line separators that show nothing,
-# surrogates, private variation selectors and tags: each can hide words or turn them round.
-UNSEEN = re.compile(
-    "([\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5"
-    "\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffc\ud800-\udfff"
-    "\U000110bd\U000110cd\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff])"
-)
-
-
-def mark_of(character: str) -> str:
-    """Return the mark for an unseen character: a control picture, else its code point in brackets."""
-    code = ord(character)
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"[U+{code:04X}]"
 
 
 @register.filter
 def visible_text(text: object) -> str:
     """Plain text with every unseen character replaced by its mark: for titles, attributes and options."""
-    return UNSEEN.sub(lambda found: mark_of(found[0]), str(text))
+    return with_marks(str(text))
 
 
 @register.filter
@@ -45,8 +30,8 @@ def visible(text: object) -> str:
     plain, *rest = UNSEEN.split(str(text))
     if not rest:
         return escape(plain)
-    marked = ((mark_of(rest[place]), rest[place + 1]) for place in range(0, len(rest), 2))
-    return escape(plain) + format_html_join("", '<span class="unseen">{}</span>{}', marked)
+    spans = ((mark_of(rest[place]), rest[place + 1]) for place in range(0, len(rest), 2))
+    return escape(plain) + format_html_join("", '<span class="unseen">{}</span>{}', spans)
 
 
 @register.filter

@@ -187,3 +187,23 @@ def test_eleven_generations_go_to_the_other_database_and_back(tmp_path: Path, ot
     assert (tmp_path / "back").read_bytes() == (tmp_path / "here").read_bytes()
     refs = [row["generation"] for row in Bundle(tmp_path / "back").of("section", level=0, from_seq=5)]
     assert refs == [1, *range(1, 12)], "one of the first edition, eleven of the second, in the order of numbers"
+
+
+@pytest.mark.parametrize("form", ["markdown", "html", "csv", "otlp"])
+def test_a_log_is_written_for_people_and_counted_against_what_is_there(log: Log, tmp_path: Path, form: str) -> None:
+    found = answered("export", log.public_id, "-o", tmp_path / "log", "--format", form, "--from", 2, "--to", 4)
+
+    assert found["kinds"]["event"] == {"written": 3, "of": log.last_seq}
+    assert found["files"] == [str(tmp_path / "log")]
+    assert found["lossy"]
+    assert (tmp_path / "log").stat().st_size > 100
+
+
+def test_a_range_that_is_none_and_a_range_of_a_carry_are_refused_with_the_way_out(log: Log, tmp_path: Path) -> None:
+    out = ("-o", tmp_path / "log")
+
+    assert "1 to 6" in refused(1, "export", log.public_id, *out, "--format", "csv", "--to", 99)
+    assert "whole logs" in refused(2, "export", log.public_id, *out, "--from", 2)
+    log_of([])
+    assert "one log" in refused(2, "export", "--all", *out, "--format", "csv")
+    assert not (tmp_path / "log").exists()

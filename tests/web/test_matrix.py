@@ -54,6 +54,7 @@ ROWS = {
     "chronicle": Row("log", of_log()),
     "events": Row("log", of_log()),
     "pins": Row("log", of_log()),
+    "export": Row("log", of_log()),
     "event": Row("log", of_log(seq=1), ({"seq": 999_999},)),
     "attachment": Row("log", of_log(seq=1, digest=DIGEST), ({"seq": 2}, {"digest": "cd" * 32}, {"seq": 999_999})),
     "at": Row("log", of_log(seq=1), ({"seq": 999_999},)),
