@@ -98,13 +98,13 @@ def _request(index: int, block: dict[str, Any], by: ActorKind) -> Part:
     given = block.get("input", {})
     part = Part(index, Kind.TOOL_REQUEST, "", by, call=_call(block, "id"))
     part.tool = text.name(block.get("name"), "tool")
-    part.content = _cut(f"{part.tool} {text.readable(given)}")
+    part.content = cut(f"{part.tool} {text.readable(given)}")
     part.payload = {"tool": part.tool, "arguments": given}
     part.starts = text.name(given.get("subagent_type"), "") if isinstance(given, dict) else ""
     return part
 
 
-def _cut(shown: str) -> str:
+def cut(shown: str) -> str:
     """A request's arguments stand whole in its payload; the content shows them up to a size, and says so."""
     return shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}… [{len(shown):,} characters, whole in the payload]"
 

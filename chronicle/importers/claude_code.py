@@ -16,8 +16,9 @@ from typing import Any, ClassVar, NamedTuple
 
 from chronicle import canonical
 from chronicle.envelope import COMPACTION, ActorKind, Kind, PendingEvent
-from chronicle.importers import claude_agents, claude_blocks, lines, text
+from chronicle.importers import claude_agents, claude_attachments, claude_blocks, lines, text
 from chronicle.importers.claude_blocks import CLIENT, Part
+from chronicle.importers.claude_pass import FirstPass, first_pass
 from chronicle.importers.protocol import Ignored, Item, Noted, Opened, Read, ReadSection, Refused, Session, Survey
 
 HUMAN, AGENT = "user", "assistant"
@@ -26,12 +27,12 @@ MICROCOMPACTION = "microcompaction"
 STUB = "stub"
 SUBAGENT_COMPACTION = "subagent.compaction"
 
-_RECORD_TYPES = {"assistant", "user", "progress", "system", "summary", "file-history-snapshot", "queue-operation"}
+_RECORD_TYPES = {
+    "assistant", "user", "progress", "system", "summary", "attachment", "file-history-snapshot", "queue-operation"
+}  # fmt: skip
 _MARKS = (b'"parentUuid":', b'"sessionId":', b'"isSidechain":')
-_MESSAGE_ID = re.compile(rb'"id"\s*:\s*"([^"\\]{1,200})"')
 _SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([\w.-]{1,200})"')
 _UUID = re.compile(rb'"uuid"\s*:\s*"([\w.-]{1,200})"')
-_COMPACT_SUMMARY = re.compile(rb'"isCompactSummary"\s*:\s*true')
 _GIST = re.compile(r"Primary Request and Intent:?\W*\s*(\S[^\n]*)")
 
 
@@ -56,13 +57,6 @@ class Record(NamedTuple):
     agent: str = ""  # the sub-agent's name; empty for the session's own
     group: str = ""  # the id of the call that started the sub-agent
     agent_id: str = ""
-
-
-class FirstPass(NamedTuple):
-    """What must be known of a whole file before its first record: `last_line` is where a message's usage stands."""
-
-    survey: Survey
-    last_line: dict[str, int]
 
 
 @dataclass(slots=True)
@@ -108,14 +102,14 @@ class ClaudeCode:
 
     def survey(self, opened: Opened) -> Survey:
         """Count the lines and find the last compaction summary."""
-        first = _first_pass(opened)
+        first = first_pass(opened)
         self._passed = opened, first
         return first.survey
 
     def read(self, opened: Opened) -> Iterator[Item]:
         """Yield the items of a transcript. Raises BrokenFile only for what is not a regular file."""
         passed, self._passed = self._passed, None
-        first = passed[1] if passed and passed[0] is opened else _first_pass(opened)
+        first = passed[1] if passed and passed[0] is opened else first_pass(opened)
         reading = Reading(opened, first.last_line, agents=claude_agents.of_parent(opened))
         for document in lines.documents(opened, lenient=True):
             if document.value is None or document.invalid is not None:
@@ -133,24 +127,6 @@ def _is_record(record: dict[str, Any]) -> bool:
     return "sessionId" in record or "leafUuid" in record or (kind == "file-history-snapshot" and "messageId" in record)
 
 
-def _first_pass(opened: Opened) -> FirstPass:
-    """Survey a file, and find the last line that carries usage for each message: one message spans several records.
-
-    A line that repeats an earlier one byte for byte does not count: its events are the earlier ones.
-    """
-    last: dict[str, int] = {}
-    met: set[int] = set()
-    number = summary = 0
-    for number, data, _, _ in lines.raw_lines(opened):
-        if b'"usage"' in data and (line := hash(data)) not in met:
-            met.add(line)
-            for found in _MESSAGE_ID.findall(data):
-                last[found.decode("utf-8", "replace")] = number
-        if b'"isCompactSummary"' in data and _COMPACT_SUMMARY.search(data):
-            summary = number
-    return FirstPass(Survey(number, summary), last)
-
-
 def _record(reading: Reading, document: lines.Document) -> Iterable[Item]:
     value = document.value
     if not isinstance(value, dict) or not isinstance(kind := value.get("type"), str):
@@ -163,6 +139,8 @@ def _record(reading: Reading, document: lines.Document) -> Iterable[Item]:
         return _system(reading, document)
     if kind == "progress":
         return _progress(reading, document)
+    if kind == "attachment":
+        return _attachment(reading, document)
     return (Ignored(_kind(kind), document.line),)
 
 
@@ -270,6 +248,16 @@ def _progress(reading: Reading, document: lines.Document) -> Iterable[Item]:
 def _message(reading: Reading, record: Record, prompt: Any = None) -> list[Item]:
     content = record.message.get("content") if isinstance(record.message, dict) else record.message
     found = claude_blocks.parts(content, _by(record, prompt, content))
+    return _said(reading, record, found)
+
+
+def _attachment(reading: Reading, document: lines.Document) -> list[Item]:
+    record = _own(reading, document)
+    by = ActorKind.SYSTEM if record.agent else ActorKind.HUMAN
+    return _said(reading, record, claude_attachments.parts(document.value.get("attachment"), by))
+
+
+def _said(reading: Reading, record: Record, found: list[Part]) -> list[Item]:
     if not found:
         return [Ignored(_kind(record.value["type"], "without content"), record.line)]
     items: list[Item] = []

@@ -336,3 +336,32 @@ def test_what_only_looks_like_a_transcript_is_not_taken_for_one(tmp_path: Path, 
     (tmp_path / "other").write_text(text)
 
     assert not ClaudeCode().sniff(lines.open_file(tmp_path / "other"))
+
+
+def test_what_a_person_typed_while_the_agent_worked_is_theirs_and_what_the_client_added_is_the_clients() -> None:
+    found = items(CLAUDE / "attachments.jsonl")
+    events = [item.event for item in found if isinstance(item, Read)]
+    said = [(event.actor_kind, event.type, event.content) for event in events if event.type.startswith("attachment")]
+
+    assert said == [
+        (
+            "system",
+            "attachment.nested_memory",
+            '[attachment.nested_memory] {"type": "nested_memory", "path": "orchard/NOTES.md", '
+            '"content": {"path": "orchard/NOTES.md", "content": "Rows run north to south."}}',
+        ),
+        ("human", "attachment.queued_command", "Skip the pear trees, please."),
+        ("human", "attachment.queued_command", "And look at this one."),
+        ("system", "attachment.queued_command", "<task-notification><status>completed</status></task-notification>"),
+        ("system", "attachment.queued_command", "The other gardener is done."),
+        ("system", "attachment.file", said[5][2]),
+        (
+            "system",
+            "attachment.todo_reminder",
+            '[attachment.todo_reminder] {"type": "todo_reminder", "content": [], "itemCount": 0}',
+        ),
+    ]
+    assert [item.kind for item in found if isinstance(item, Ignored)] == ["attachment/without content"]
+    blobs = [blob for item in found if isinstance(item, Read) for blob in item.blobs]
+    assert [(blob.media_type, blob.data[:4]) for blob in blobs] == [("image/png", b"\x89PNG")] * 2
+    assert "base64" not in str([event.payload for event in events]) and blobs[1].digest in said[5][2]
