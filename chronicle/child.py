@@ -1,4 +1,4 @@
-"""`python -m chronicle.child PARENT web|tasks …`: what `up` starts.
+"""`python -m chronicle.child PARENT web|tasks|mcp …`: what `up` starts.
 
 Guarantees: a process started here, and whatever it forks, ends when the process that started it ends, even
 by kill -9: on Linux the kernel sends SIGKILL down the line, elsewhere a thread watches the parent.

@@ -16,6 +16,10 @@ class ChronicleError(Exception):
         super().__init__(message)
         self.details = details
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the refusal in the one shape: `{"error": name, "message": sentence, …}`."""
+        return {**self.details, "error": self.name, "message": str(self)}
+
 
 class OwnerEmpty(ChronicleError):
     """No owner was given."""

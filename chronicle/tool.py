@@ -200,10 +200,10 @@ class Expanded:
         }
 
 
-def check_action(action: str) -> str:
-    """Return the action. Raises UnknownAction, which names those there are."""
-    if action not in ACTIONS:
-        raise UnknownAction(f"{action!r} is no action; there are {', '.join(ACTIONS)}.")
+def check_action(action: str, *, among: Collection[str] = ACTIONS) -> str:
+    """Return the action. Raises UnknownAction, which names those there are (of them those that are offered)."""
+    if action not in among:
+        raise UnknownAction(f"{action!r} is no action; there are {', '.join(among)}.")
     return action
 
 

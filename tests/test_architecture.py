@@ -129,3 +129,16 @@ def test_events_anchors_and_sections_have_one_door_each() -> None:
     ]
 
     assert not past
+
+
+def test_one_module_alone_imports_the_protocol_sdk() -> None:
+    importing = {
+        name_of(path)
+        for path in OURS
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names])
+        if name.partition(".")[0] in {"mcp", "mcp_types"}
+    }
+
+    assert importing == {"chronicle/mcp/wire.py"}

@@ -53,7 +53,7 @@ def answer(data: Any, status: int = 200, *, content_type: str = JSON, **headers:
 
 def as_json(error: ChronicleError) -> dict[str, Any]:
     """Return a refusal in the one shape, without the answer around it."""
-    return {**error.details, "error": error.name, "message": str(error)}
+    return error.as_json()
 
 
 def refusal(error: ChronicleError) -> HttpResponse:

@@ -5,6 +5,8 @@ import os
 import re
 import signal
 import socket
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
@@ -14,6 +16,7 @@ from django.core.management import CommandError, call_command
 
 from chronicle import first_start
 from chronicle.errors import CannotStart
+from chronicle.management.commands import up
 from tests.faults.test_cluster import answers, free_port
 from tests.faults.world import World, until
 from tests.plugins.worlds import MakeWorld
@@ -24,13 +27,25 @@ def levels(world: World) -> dict[int, int]:
 
 
 def test_the_first_start_makes_an_admin_and_a_sample_and_ctrl_c_leaves_nothing_behind(make_world: MakeWorld) -> None:
-    world, port = make_world(), free_port()
-    (world.folder / "mine.jsonl").write_text('{"type": "nonsense"}\n')
-    command = ("manage.py", "up", "--port", str(port), "--ingest", str(world.folder / "mine.jsonl"))
+    world, port, mcp = make_world(), free_port(), free_port()
+    mine = world.folder / "mine.jsonl"
+    mine.write_text('{"type": "nonsense"}\n')
+    command = (
+        "manage.py",
+        "up",
+        "--port",
+        str(port),
+        "--mcp-port",
+        str(mcp),
+        "--ingest",
+        str(world.folder / "mine.jsonl"),
+    )
     site = world.start(*command, name="up")
     until(lambda: f"The site is at http://127.0.0.1:{port}/" in world.log("up"))
 
     assert answers(port) and answers(port, "/login/")
+    assert f"MCP is at http://127.0.0.1:{mcp}/mcp/LOG" in world.log("up")
+    until(lambda: refuses(mcp, "/mcp/LOG"))
     assert levels(world)[0] > 100 and levels(world)[1] > 8 and levels(world)[2] >= 1
     password = re.findall(r"user admin, password (\w{16}) \(shown this once\)", world.log("up"))
     assert len(password) == 1 and world.ask("may_sign_in", name="admin", password=password[0])
@@ -53,6 +68,17 @@ def test_the_first_start_makes_an_admin_and_a_sample_and_ctrl_c_leaves_nothing_b
     until(lambda: set(world.processes()) <= {world.driver_pid}, 5)
 
 
+def refuses(port: int, path: str) -> bool:
+    """Whether who brings no token is told to."""
+    try:
+        urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", data=b"{}", timeout=5)
+    except urllib.error.HTTPError as error:
+        return error.code == 401
+    except OSError:
+        return False
+    return False
+
+
 @pytest.fixture
 def busy() -> Iterator[int]:
     with socket.socket() as taken:
@@ -70,6 +96,17 @@ def refusal(*arguments: str) -> str:
 
 def test_a_busy_port_is_refused_with_the_way_out(busy: int) -> None:
     assert re.search(rf"port {busy} \(.* in use\); choose another with --port", refusal("--port", str(busy)))
+
+
+def test_a_busy_port_for_mcp_is_refused_where_it_was_asked_for_and_told_where_it_was_not(busy: int) -> None:
+    assert "choose another with --mcp-port" in refusal("--port", str(free_port()), "--mcp-port", str(busy))
+    assert "a port is a number from 1 to 65535" in refusal("--port", "65535", "--mcp-port", "65536").lower()
+
+    out = StringIO()
+    command = up.Command(stdout=out)
+    assert command.port_of_mcp("127.0.0.1", busy - 1, None) == 0
+    assert f"MCP is not served over HTTP. Cannot listen on 127.0.0.1 port {busy}" in out.getvalue()
+    assert command.port_of_mcp("127.0.0.1", 65535, None) == command.port_of_mcp("127.0.0.1", busy, 0) == 0
 
 
 def test_a_path_that_is_not_there_is_refused(tmp_path: Path) -> None:

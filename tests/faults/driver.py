@@ -87,6 +87,18 @@ def may_sign_in(name: str, password: str) -> bool:
     return authenticate(username=name, password=password) is not None
 
 
+def token(name: str, can: str, owner: str = "demo") -> str:
+    from chronicle import credentials
+
+    return credentials.make(name, owner=owner, can=can.split(","), by="fault").token
+
+
+def revoke(token: str) -> str:
+    from chronicle import credentials
+
+    return credentials.revoke(token, by="fault").prefix
+
+
 def sweep() -> list[int]:
     from django.utils import timezone
 
@@ -174,7 +186,21 @@ def at_once(works: list[Callable[[], Any]]) -> list[str]:
     return [found[number] for number in range(len(works))]
 
 
-FUNCTIONS = (units, enqueue, consolidation, tick_often, run, cost, may_sign_in, sweep, first_writes, appends, races)
+FUNCTIONS = (
+    units,
+    enqueue,
+    consolidation,
+    tick_often,
+    run,
+    cost,
+    may_sign_in,
+    token,
+    revoke,
+    sweep,
+    first_writes,
+    appends,
+    races,
+)
 DOES: dict[str, Callable[..., Any]] = {function.__name__: function for function in FUNCTIONS}
 
 

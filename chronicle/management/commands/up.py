@@ -1,7 +1,7 @@
 """`up`: everything for one machine, until Ctrl-C.
 
-Guarantees: the page answers, and says where, before work that takes long begins; the web server and the task
-cluster are started again when they end or stall; when this command ends, however it ends, both end with it.
+Guarantees: the page answers, and says where, before work that takes long begins; the web server, the task cluster
+and the MCP server are started again when they end or stall; when this command ends, however it ends, all end with it.
 Refuses, with one sentence and exit 2: a busy port, a folder that cannot be written, a database that is away.
 """
 
@@ -10,10 +10,9 @@ import http.client
 import logging
 import os
 import signal
-import socket
 import sys
 import time
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -26,40 +25,63 @@ from django.utils import timezone
 
 from chronicle import conf, first_start, health, jobs, tasks
 from chronicle.errors import CannotStart
+from chronicle.management import listening
+from chronicle.management.listening import ANYWHERE, shown
 from chronicle.management.terminal import plain
 from chronicle.supervise import Program, Supervisor
 
 ANSWERS_WITHIN = 60.0
-ANYWHERE = ("0.0.0.0", "::")  # noqa: S104
 
 
 class Command(BaseCommand):
-    help = "Runs the site on this machine: database, first admin, sample, web server and task cluster. Ctrl-C ends it."
+    help = "Runs the site on this machine: database, first admin, sample, web server, tasks and MCP. Ctrl-C ends it."
     requires_system_checks: list[str] = []  # handle runs them, the database's too, once there are tables
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (127.0.0.1)")
-        parser.add_argument("--port", default=8000, type=_port, help="the port to listen on (8000)")
+        parser.add_argument("--port", default=8000, type=listening.port, help="the port to listen on (8000)")
+        parser.add_argument(
+            "--mcp-port", type=int, metavar="PORT", help="the port for MCP (the one after --port); 0 for none"
+        )
         parser.add_argument("--ingest", action="append", default=[], metavar="PATH", help="a file or folder to ingest")
 
-    def handle(self, *_: Any, host: str, port: int, ingest: list[str], **__: Any) -> None:
+    def handle(self, *_: Any, host: str, port: int, mcp_port: int | None, ingest: list[str], **__: Any) -> None:
         os.umask(0o077)  # transcripts are nobody else's: the database, uploads and logs made from here on
         logging.getLogger("chronicle").setLevel(os.environ.get("LOG_LEVEL", "WARNING"))  # here; not in the children
         try:
             paths = [_there(path) for path in ingest]
-            _port_is_free(host, port)
+            listening.check_free(host, port)
+            mcp = self.port_of_mcp(host, port, mcp_port)
             self._prepare()
-            self._serve(host, port, paths)
+            self._serve(host, port, mcp, paths)
         except CannotStart as error:
             raise CommandError(str(error), returncode=2) from error
 
-    def _serve(self, host: str, port: int, paths: list[Path]) -> None:
-        supervisor, hurry = Supervisor([_web(host, port), _cluster()], self._say), _signals()
+    def port_of_mcp(self, host: str, port: int, asked: int | None) -> int:
+        """Return the port for MCP, 0 for none. One that was not asked for and is taken is told, and done without."""
+        wanted = port + 1 if asked is None else asked
+        if not wanted:
+            return 0
+        try:
+            listening.check_port(wanted)
+            listening.check_free(host, wanted, option="--mcp-port")
+        except CannotStart as error:
+            if asked is not None:
+                raise
+            self._say(f"MCP is not served over HTTP. {error}")
+            return 0
+        return wanted
+
+    def _serve(self, host: str, port: int, mcp: int, paths: list[Path]) -> None:
+        programs = [_web(host, port), _cluster(), *([_mcp(host, mcp)] if mcp else [])]
+        supervisor, hurry = Supervisor(programs, self._say), _signals()
         try:
             supervisor.start()  # while they start, there is time for the sample
-            self._fill(paths, f"http://{_shown(host)}:{port}/")
+            self._fill(paths, f"http://{shown(host)}:{port}/")
             _wait_for_an_answer(host, port, supervisor)
-            self._say(f"The site is at http://{_shown(host)}:{port}/ (Ctrl-C ends it)")
+            self._say(f"The site is at http://{shown(host)}:{port}/ (Ctrl-C ends it)")
+            if mcp:
+                self._say(f"MCP is at http://{shown(host)}:{mcp}/mcp/LOG (docs/mcp.md)")
             supervisor.watch()
         except KeyboardInterrupt:
             pass
@@ -119,29 +141,11 @@ def _signals() -> Event:
     return hurry
 
 
-def _port(given: str) -> int:
-    if not given.isdecimal() or not 1 <= int(given) <= 65535:
-        raise ArgumentTypeError(f"a port is a number from 1 to 65535, not {given!r}")
-    return int(given)
-
-
 def _there(given: str) -> Path:
     path = Path(given).expanduser().resolve()
     if not path.exists():
         raise CannotStart(f"There is nothing to ingest at {path}.")
     return path
-
-
-def _port_is_free(host: str, port: int) -> None:
-    try:
-        family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-    except OSError as error:
-        raise CannotStart(
-            f"Cannot listen on {host} port {port} ({error.strerror}); choose another with --port, or end what holds it."
-        ) from error
 
 
 def _ingest_args(path: Path) -> dict[str, str]:
@@ -163,8 +167,18 @@ def _web(host: str, port: int) -> Program:
     program = _program(
         "The web server", "web", *options, "--no-control-socket", "--log-level", "warning", "anagrapheus_site.wsgi"
     )
+    return _answering_to(host, program)
+
+
+def _mcp(host: str, port: int) -> Program:
+    options = ["--http", "--host", host, "--port", str(port)]
+    return _answering_to(host, _program("The MCP server", "mcp", "mcp", *options))
+
+
+def _answering_to(host: str, program: Program) -> Program:
+    """Have a program answer to the name it listens on, too."""
     if host not in ANYWHERE:
-        program.environment["ALLOWED_HOSTS"] = ",".join(dict.fromkeys([*settings.ALLOWED_HOSTS, _shown(host)]))
+        program.environment["ALLOWED_HOSTS"] = ",".join(dict.fromkeys([*settings.ALLOWED_HOSTS, shown(host)]))
     return program
 
 
@@ -186,11 +200,6 @@ def _stalled() -> str:
         connections.close_all()
 
 
-def _shown(host: str) -> str:
-    host = "127.0.0.1" if host in ANYWHERE else host
-    return f"[{host}]" if ":" in host else host
-
-
 def _wait_for_an_answer(host: str, port: int, supervisor: Supervisor) -> None:
     """Ask for /healthz/ until it answers, starting again what ends meanwhile. Raises CannotStart after a minute."""
     deadline = time.monotonic() + ANSWERS_WITHIN
@@ -202,7 +211,7 @@ def _wait_for_an_answer(host: str, port: int, supervisor: Supervisor) -> None:
 
 
 def _answers(host: str, port: int) -> bool:
-    asked = http.client.HTTPConnection(_shown(host).strip("[]"), port, timeout=2)
+    asked = http.client.HTTPConnection(shown(host).strip("[]"), port, timeout=2)
     try:
         asked.request("GET", "/healthz/")
         return asked.getresponse().status < 500
