@@ -163,7 +163,7 @@ def pieces(chat: Chat, message: Mapping[str, Any], made: Made) -> Iterator[Piece
     """Yield what a message says, piece by piece."""
     role = str(message.get("role", "")).lower()
     if role in TOOLS:
-        yield _result(message)
+        yield _result(chat, message)
     elif role in AGENT:
         yield from _of_agent(chat, message, text.name(message.get("name"), made.agent))
     elif role in ASKING:
@@ -172,8 +172,11 @@ def pieces(chat: Chat, message: Mapping[str, Any], made: Made) -> Iterator[Piece
         yield from _of_others(chat, message, role, made)
 
 
-def _result(message: Mapping[str, Any]) -> Piece:
-    return _response("0", blocks.said(message.get("content")), message.get("tool_call_id"), message.get("name"))
+def _result(chat: Chat, message: Mapping[str, Any]) -> Piece:
+    """A tool's message; one that names no call may bear the call's id as its own."""
+    own = text.name(message.get("id"), "")
+    call = message.get("tool_call_id") or (own if own in chat.maker.calls else "")
+    return _response("0", blocks.said(message.get("content")), call, message.get("name"))
 
 
 def _flat_call(message: Mapping[str, Any], agent: str) -> Piece:
@@ -292,7 +295,8 @@ def _special(suffix: str, block: Any, by: ActorKind, actor: str) -> Piece | None
     if isinstance(kind, str) and kind.endswith("tool_result"):
         said = blocks.said(block.get("content"))
         failed = {"is_error": True} if block.get("is_error") is True else {}
-        return _response(suffix, said._replace(payload=dict(said.payload) | failed), block.get("tool_use_id"))
+        said = said._replace(payload=dict(said.payload) | failed)
+        return _response(suffix, said, block.get("tool_use_id"), block.get("name"))
     return None
 
 

@@ -7,6 +7,7 @@ its list: what a later request repeats is read once, what it adds is new. Two co
 part after the same opening are two sessions. Memory: the last SESSIONS sessions are known, by digests.
 """
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ BIG = 2_000_000  # characters after which it ends too: this much is held until t
 CALL_ID = 8
 WHOLE_ID = 16  # characters from which on an id stands for itself, whatever file it is in
 CUT = "context.cut"
+_TAGS = re.compile(r"</?(?:task|feedback|user_message)>")  # what Cline puts around a person's words
 NOTHING, PLAIN = Record(()), Made()
 
 
@@ -209,7 +211,7 @@ def told(known: Known, key: Key, at: Place, message: Any, made: Made, within: st
         said = read.event
         if not known.titled and said.kind == "message" and (said.actor_kind == "human" or said.actor == made.human[1]):
             known.titled = True
-            yield Session(known.session, text.first_line(said.content))
+            yield Session(known.session, text.first_line(_TAGS.sub("", said.content)))
         yield read
 
 

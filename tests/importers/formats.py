@@ -275,6 +275,70 @@ FORMATS = (
         ),
         spoil="UPDATE agent_messages SET message_data = '{' WHERE id = 3",
     ),
+    Format(
+        "tau-bench",
+        {"task_id": "%ID%", "trial": 0, "reward": 1.0, "info": {}, "traj": [{"role": "user", "content": "%WORDS%"}]},
+        ("task_id", "trial", "reward", "info", "traj"),
+        whole="[RECORDS]",
+        between=",",
+        repeats=False,
+    ),
+    Format(
+        "chatgpt",
+        {
+            "id": "c%ID%",
+            "title": "Beds",
+            "current_node": "n",
+            "mapping": {
+                "n": {
+                    "id": "n",
+                    "parent": None,
+                    "children": [],
+                    "message": {
+                        "id": "m%ID%",
+                        "author": {"role": "user"},
+                        "content": {"content_type": "text", "parts": ["%WORDS%"]},
+                    },
+                }
+            },
+        },
+        ("id", "title", "current_node", "mapping"),
+        whole="[RECORDS]",
+        between=",",
+        repeats=False,
+    ),
+    Format(
+        "claude-ai",
+        {
+            "uuid": "c%ID%",
+            "name": "Beds",
+            "chat_messages": [{"uuid": "m%ID%", "sender": "human", "content": [{"type": "text", "text": "%WORDS%"}]}],
+        },
+        ("uuid", "name", "chat_messages", "model", "current_leaf_message_uuid"),
+        whole="[RECORDS]",
+        between=",",
+        repeats=False,
+    ),
+    Format(
+        "letta",
+        {
+            "id": "agent-%ID%",
+            "name": "Diary",
+            "in_context_message_ids": [],
+            "messages": [{"id": "message-0", "role": "user", "created_at": "%ID%", "content": "%WORDS%"}],
+        },
+        ("id", "name", "in_context_message_ids", "messages", "agent_type"),
+        whole='{"agents":[RECORDS],"tools":[]}',
+        between=",",
+        repeats=False,
+    ),
+    Format(
+        "cline",
+        {"ts": 1777881000000, "type": "say", "say": "user_feedback", "text": "%WORDS%"},
+        ("ts", "type", "say", "ask", "text", "images", "partial", "role", "content"),
+        whole="[RECORDS]",
+        between=",",
+    ),
 )
 
 NAMED = {format.name: format for format in FORMATS}
