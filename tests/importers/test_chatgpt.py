@@ -18,7 +18,7 @@ def of_first() -> list[Read]:
 def test_the_path_from_the_root_to_the_current_node_is_read_in_its_order() -> None:
     assert [read.event.content for read in of_first()] == [
         "I garden on clay.\nBe brief.",
-        "[image_asset_pointer: file-service://file-Bulb7]\nHow many bulbs are in this picture, and how do I lay them out?",
+        "[image_asset_pointer: file-service://file-Bulb7]\nHow many bulbs are in this picture, and how are they laid?",
         "Counting\nRows of fourteen.",
         "Laying out\nThree rows.",
         'python {"rows": 3, "each": 14}',
