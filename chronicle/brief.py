@@ -146,7 +146,7 @@ def given_at(edition: Edition, upto_seq: int, row: Policy) -> tuple[list[Given],
 def _fitted(material: Material, cap: int, budget: int, count: Counter, *, whole: bool) -> fitting.State:
     entries = material.entries[cap:]
     costs = [fitting.Piece(count(rendering.line(one)), count(rendering.full(one))) for one in entries]
-    tail = material.tail_costs(count) if whole else fitting.Tail()
+    tail = material.trail.costs(count, budget) if whole else fitting.Tail()
 
     def headings(state: fitting.State) -> int:
         cut = Cut(cap + state.dropped, state.lines, state.header, state.first, whole)

@@ -27,12 +27,18 @@ class Piece(NamedTuple):
 class Tail:
     """Tokens of each event of a tail, oldest first; `starts` are the positions at which it may start when cut.
 
-    `context` is what the requests cost that only a whole tail brings along.
+    `context` is what the requests cost that only a whole tail brings along. `before` counts older events whose cost
+    is not known, because those after them are over the budget by themselves; positions count them.
     """
 
     costs: tuple[int, ...] = ()
     starts: tuple[int, ...] = ()
     context: int = 0
+    before: int = 0
+
+    @property
+    def size(self) -> int:
+        return self.before + len(self.costs)
 
 
 class State(NamedTuple):
@@ -64,8 +70,8 @@ def fit(
     for state in states(len(pieces), tail, forms):
         cut = state.dropped + state.lines
         cost = lines[cut] - lines[state.dropped] + full[-1] - full[cut]
-        cost += events[-1] - events[state.first] + (0 if state.first else tail.context)
-        if budget is None or cost + headings(state) <= budget:
+        cost += events[-1] - events[max(state.first - tail.before, 0)] + (0 if state.first else tail.context)
+        if budget is None or (cost <= budget and cost + headings(state) <= budget):
             return state
     raise InvalidPolicy("The last form of a header must cost nothing.")
 
@@ -79,8 +85,8 @@ def states(pieces: int, tail: Tail, forms: int) -> Iterator[State]:
     last = State(max(pieces - 1, 0), min(pieces, 1), 0, 0)
     if pieces:
         yield last
-    for first in (*tail.starts, len(tail.costs)) if tail.costs else ():
+    for first in (*tail.starts, tail.size) if tail.size else ():
         last = last._replace(first=first)
         yield last
     for header in range(forms):
-        yield State(pieces, 0, len(tail.costs), header)
+        yield State(pieces, 0, tail.size, header)

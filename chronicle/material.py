@@ -11,17 +11,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import NamedTuple
-from uuid import UUID
 
 from django.db.models.functions import Coalesce
 
-from chronicle import fitting, rendering
+from chronicle import rendering
 from chronicle.access import events_for
-from chronicle.envelope import CONTENT_KINDS, Kind, StoredEvent
-from chronicle.log.rows import stored
+from chronicle.envelope import CONTENT_KINDS, Kind
 from chronicle.models import Anchor, Edition, Event, Form, Origin, Section
 from chronicle.rendering import Piece
 from chronicle.tokens import Counter
+from chronicle.trailing import Trail
 
 
 class Given(NamedTuple):
@@ -95,47 +94,9 @@ class Material:
         ]
 
     @cached_property
-    def events(self) -> list[StoredEvent]:
+    def trail(self) -> Trail:
         """The tail, for this reader, without bookkeeping."""
-        shown = self._visible.filter(seq__gt=self.through).exclude(kind=Kind.BOOKKEEPING)
-        return list(stored(shown.order_by("seq")))
-
-    @cached_property
-    def _requests(self) -> dict[UUID, StoredEvent]:
-        """The requests that the tail's responses answer, as far as the reader may see them, by event id."""
-        here = {one.event_id: one for one in self.events if one.kind == Kind.TOOL_REQUEST}
-        asked = {one.causation for one in self.events if one.kind == Kind.TOOL_RESPONSE and one.causation}
-        earlier = self._visible.filter(event_id__in=asked - here.keys(), kind=Kind.TOOL_REQUEST)
-        return here | {one.event_id: one for one in stored(earlier)}
-
-    @cached_property
-    def context(self) -> list[StoredEvent]:
-        """The requests of the responses that open the tail; they are told of in a section."""
-        found: dict[UUID, StoredEvent] = {}
-        for one in self.events:
-            if one.kind != Kind.TOOL_RESPONSE:
-                break
-            if one.causation in self._requests:
-                found[one.causation] = self._requests[one.causation]
-        return sorted(found.values(), key=lambda one: one.seq)
-
-    @cached_property
-    def _lines(self) -> list[str]:
-        seqs = {event_id: one.seq for event_id, one in self._requests.items()}
-        return [rendering.event(one, seqs) for one in self.events]
-
-    @cached_property
-    def _context(self) -> str:
-        return "".join(rendering.event(one, {}, context=True) for one in self.context)
-
-    def tail_costs(self, count: Counter) -> fitting.Tail:
-        """What the events cost, and at which a cut tail may start: at none whose request it would leave out."""
-        starts = tuple(
-            place
-            for place, one in enumerate(self.events)
-            if place and not (one.kind == Kind.TOOL_RESPONSE and one.causation in self._requests)
-        )
-        return fitting.Tail(tuple(map(count, self._lines)), starts, count(self._context))
+        return Trail(self._visible, self.through)
 
     @cached_property
     def _messages(self) -> tuple[int, int]:
@@ -148,7 +109,7 @@ class Material:
         """Events of the tail that are withheld, and those of bookkeeping."""
         after = self._log_events.filter(seq__gt=self.through)
         books = after.filter(kind=Kind.BOOKKEEPING).count()
-        return after.exclude(kind=Kind.BOOKKEEPING).count() - len(self.events), books
+        return after.exclude(kind=Kind.BOOKKEEPING).count() - self.trail.size, books
 
     @cached_property
     def _age(self) -> timedelta:
@@ -185,8 +146,8 @@ class Material:
             rendering.TailFacts(
                 from_seq=self.through + 1,
                 to_seq=self.upto_seq,
-                shown=len(self.events) - cut.first,
-                of=len(self.events) + withheld,
+                shown=self.trail.size - cut.first,
+                of=self.trail.size + withheld,
                 withheld=withheld,
                 bookkeeping=books,
                 cut_upto=self._first_seq(cut) - 1 if cut.first else None,
@@ -197,7 +158,7 @@ class Material:
         """Where the part of the tail that is shown begins."""
         if not cut.first:
             return self.through + 1
-        return self.events[cut.first].seq if cut.first < len(self.events) else self.upto_seq + 1
+        return self.trail.seq(cut.first) if cut.first < self.trail.size else self.upto_seq + 1
 
     def parts(self, cut: Cut) -> tuple[tuple[Given, str], ...]:
         """The sections given, each with the form that a cut leaves it."""
@@ -211,8 +172,9 @@ class Material:
 
     def tail(self, cut: Cut) -> list[Piece]:
         """The events that a cut leaves, under their heading."""
-        context = "" if cut.first else self._context
-        return [Piece("heading", self.heading(cut)), Piece("events", context + "".join(self._lines[cut.first :]))]
+        context = "" if cut.first else self.trail.context_text
+        lines = self.trail.lines(cut.first)
+        return [Piece("heading", self.heading(cut)), Piece("events", context + "".join(lines))]
 
     def written(self, cut: Cut, *, budget: int, count: Counter) -> Written:
         """Make the text that a cut leaves."""
@@ -229,7 +191,7 @@ class Material:
             cut=cut,
             tokens=count(text),
             view_tokens=count(view),
-            events=len(self.events) - cut.first,
+            events=self.trail.size - cut.first,
             withheld=self._hidden[0],
             not_shown=self._not_shown(cut),
         )

@@ -60,7 +60,7 @@ def is_partition(found: list[tuple[int, int]], last: int) -> bool:
 
 
 @pytest.mark.promise("K20", "K35", "S74", "S78", "DS1", "DS3")
-@pytest.mark.parametrize("count", [1, 2, 7, 12, 13, 14, 21, 40])
+@pytest.mark.parametrize("count", [1, 2, 7, 12, 13, 14, 21, 40, 300])
 def test_at_any_budget_it_is_within_it_and_has_no_hole_that_is_not_stated(count: int) -> None:
     log = consolidated(count)
     append(log, [said("Still open."), said("And this.")])
