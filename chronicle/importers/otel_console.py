@@ -55,7 +55,7 @@ def _is_span(value: Any) -> bool:
 
 
 def _of(document: lines.Document) -> Found:
-    return Found("", span(document.value))
+    return _other("", document.value) or Found("", span(document.value))
 
 
 def _line(reading: Reading, document: lines.Document) -> Iterator[Item]:
@@ -71,16 +71,30 @@ def _found(opened: Opened) -> Iterator[Found]:
     for part in parts.parts(opened, *LISTS):
         if part.reason:
             yield Found(part.place, part.reason)
-        elif part.is_header and not _is_span(part.value):
-            yield Found(part.place, ignored="header")
         else:
-            yield Found(part.place, span(part.value), size=max(len(part.data), 1000))
+            yield _other(part.place, part.value, part.is_header) or Found(
+                part.place, span(part.value), size=max(len(part.data), 1000)
+            )
+
+
+def _other(place: str, value: Any, header: bool = False) -> Found | None:
+    """What the console prints beside spans: measurements, and what a list of spans stands in."""
+    if "resource_metrics" in inside(value):
+        return Found(place, ignored="metrics")
+    return Found(place, ignored="header") if header and not {"context", "body"} & set(inside(value)) else None
+
+
+def _is_log(value: Any) -> bool:
+    given = inside(value)
+    return "body" in given and "trace_id" in given and "severity_number" in given
 
 
 def span(record: Any) -> Span | str:
     """Return a span as the console exporter prints it, or why it is none."""
     if not isinstance(record, Mapping):
         return "not a JSON object"
+    if _is_log(record):
+        return otlp_spans.of_record(_log(record), log=True)
     context = inside(record.get("context"))
     span_id = identity(first(context, "span_id", "spanId"), 8)
     if not span_id:
@@ -98,6 +112,11 @@ def span(record: Any) -> Span | str:
         happened=tuple(Happened(text.name(one.get("name"), ""), inside(one.get("attributes"))) for one in happened),
         error=otlp_spans.failure(status),
     )
+
+
+def _log(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a log record under the names that OTLP gives its members."""
+    return {**record, "timeUnixNano": nanoseconds(record.get("timestamp") or record.get("observed_timestamp"))}
 
 
 def _attributes(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def call_of(span: Span) -> Call | None:
         end=span.end,
         content=Content([], []) if tool else otlp_content.content(span),
         use=otlp_content.used(span) if tool else None,
-        model=span.word(*otlp_content.MODELS),
+        model="" if tool else span.word(*otlp_content.MODELS),
         message=span.word("gen_ai.response.id", "ai.response.id"),
         usage=otlp_content.usage(span) if role is Role.MODEL else {},
         agent=span.word(*otlp_content.AGENTS) or (span.name if role is Role.AGENT else ""),

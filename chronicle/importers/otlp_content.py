@@ -101,10 +101,10 @@ def role(span: Span) -> Role:
         return OPERATIONS[operation]
     if isinstance(operation, str) and operation:
         return Role.NONE
-    for name in KIND_NAMES:
-        kind = parsed(span.attributes.get(name))
-        if isinstance(kind, str) and kind.upper() in KINDS:
-            return KINDS[kind.upper()]
+    kinds = [parsed(span.attributes.get(name)) for name in KIND_NAMES]
+    named = [kind.upper() for kind in kinds if isinstance(kind, str) and kind and kind.upper() != "UNKNOWN"]
+    if named:
+        return next((KINDS[kind] for kind in named if kind in KINDS), Role.NONE)
     return _by_marks(span)
 
 

@@ -9,6 +9,7 @@ LangChain, the AI SDK and OpenInference. Refuses nothing: what is of no known sh
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from chronicle import canonical
@@ -44,7 +45,7 @@ THOUGHTS = frozenset({"reasoning", "thinking", "reasoning_content"})
 SIZE_PARSED = 8 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Bit:
     """What one event says. `call` is a tool call's id; `tool` and `arguments` are of a request."""
 
@@ -55,7 +56,7 @@ class Bit:
     tool: str = ""
     arguments: Any = None
 
-    @property
+    @cached_property
     def mark(self) -> str:
         """What makes two bits one, wherever they are told: the call's id, or who said what."""
         if self.kind in (Kind.TOOL_REQUEST, Kind.TOOL_RESPONSE) and self.call:
@@ -95,7 +96,7 @@ def _bits(given: Any, role: str, depth: int) -> Iterator[Bit]:
         elif _is_block(given):
             yield from _spoken([given], role)
         else:
-            yield from _message(_unwrapped(given), role)
+            yield from _message(_unwrapped(_unwrapped(given)), role)
     elif given is not None:
         yield from _spoken([given], role)
 

@@ -21,7 +21,8 @@ from chronicle.importers.protocol import Read
 
 AGENT, HUMAN, SYSTEM = "assistant", "user", "system"
 CALL, ERROR = "model.call", "model.error"
-LOOKED_AT = 200
+LOOKED_AT = 40  # of the equals of an answer, the latest
+HISTORIES = 200
 
 
 class Claim(NamedTuple):
@@ -112,7 +113,7 @@ class _Telling:
         """How often each mark stands in the history of this call: with log records, over all of its span."""
         if self.call.role is not Role.LOG or not self.call.id:
             return Counter()
-        if len(self.teller.histories) > LOOKED_AT:
+        if len(self.teller.histories) > HISTORIES:
             self.teller.histories.pop(next(iter(self.teller.histories)))
         return self.teller.histories.setdefault(self.call.key, Counter())
 

@@ -229,6 +229,20 @@ FORMATS = (
         ("resourceSpans",),
     ),
     Format(
+        "langsmith",
+        {
+            "id": "run-%ID%",
+            "trace_id": "trace-1",
+            "run_type": "llm",
+            "name": "chat",
+            "start_time": "2026-05-04 09:00:00.000000",
+            "outputs": {"generations": [{"message": {"role": "assistant", "content": "%WORDS%"}}]},
+        },
+        ("outputs", "inputs", "extra", "start_time", "run_type"),
+        whole='{"runs":[RECORDS]}\n',
+        between=",",
+    ),
+    Format(
         "jaeger",
         {
             "traceID": "5b8efff798038103d269b633813fc60c",

@@ -236,6 +236,26 @@ def test_a_span_printed_at_its_start_and_at_its_end_is_told_as_it_ended() -> Non
     assert ignored(found) == {"span/earlier snapshot": 2, "span/http": 1, "span/invoke_agent": 1}
 
 
+def test_what_the_console_prints_beside_spans_is_read_or_ignored_by_kind(tmp_path: Path) -> None:
+    log = {
+        "body": {"content": "Is the oven hot?"},
+        "severity_number": None,
+        "attributes": {"event.name": "gen_ai.user.message"},
+        "timestamp": "2026-05-04T09:00:00.000000Z",
+        "trace_id": "0x" + "8" * 32,
+        "span_id": "0x8000000000000002",
+    }
+    path = tmp_path / "printed"
+    printed = [{"resource_metrics": []}, log, {"context": {"trace_id": "0x1"}, "name": "no span id"}]
+    path.write_text((CONSOLE / "spans.json").read_text() + "\n".join(json.dumps(one, indent=4) for one in printed))
+    found = items(path)
+
+    assert shown(found)[0] == ("message", "human", "user", "Is the oven hot?")
+    assert ignored(found)["metrics"] == 1
+    assert ignored(found)["span/told by its log records"] == 1
+    assert [item.reason for item in found if isinstance(item, Refused)] == ["10:#: a span without an id"]
+
+
 def test_nested_attributes_are_read_like_flat_ones() -> None:
     assert [content for *_, content in shown(items(CONSOLE / "phoenix.jsonl"))] == [
         "Is the kettle on?",
@@ -289,3 +309,30 @@ def test_a_real_export_of_tempo_is_told_once_and_its_plumbing_left_out() -> None
     assert [kind for kind, *_ in shown(found)] == ["message", "message", "tool_request", "tool_response", "message"]
     assert ignored(found)["span/nested"] == 4
     assert reads(found)[3].answers == reads(found)[2].native_id
+
+
+def test_runs_of_langsmith_are_told_by_their_starts_and_chains_left_out() -> None:
+    found = items(DATA / "langsmith" / "runs.json")
+
+    assert shown(found) == [
+        ("message", "system", "system", "You cook."),
+        ("message", "human", "user", "What is in the soup?"),
+        ("tool_request", "agent", "assistant", 'pantry {"of": "soup"}'),
+        ("tool_response", "system", "pantry", "leeks, barley"),
+        ("message", "agent", "assistant", "Leeks and barley."),
+        ("message", "system", "system", "the stove went out"),
+    ]
+    assert {read.session for read in reads(found)} == {"soup-1"}
+    assert reads(found)[3].answers == reads(found)[2].native_id
+    assert reads(found)[0].event.claimed_at is not None
+    assert payloads(found)[-2]["usage"] == {"prompt_tokens": 31, "completion_tokens": 6}
+
+
+def test_runs_of_langsmith_with_their_children_inside_are_told_too() -> None:
+    found = items(DATA / "langsmith" / "lines.jsonl")
+
+    assert [content for *_, content in shown(found)][2:] == [
+        'pantry {"of": "soup"}',
+        "leeks, barley",
+        "Leeks and barley.",
+    ]
