@@ -121,7 +121,7 @@ def _unwrapped(given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _message(given: Mapping[str, Any], otherwise: str) -> Iterator[Bit]:
-    kind = given.get("type")
+    kind = _type(given)
     if kind in CALLS or kind in ANSWERS or (kind == "reasoning" and "role" not in given):
         yield from _spoken([given], "assistant")  # an item of Responses, which stands among messages
         return
@@ -138,6 +138,12 @@ def _message(given: Mapping[str, Any], otherwise: str) -> Iterator[Bit]:
     elif content is not None:
         yield from _spoken(blocks.listed(content), role)
     yield from _calls(given)
+
+
+def _type(block: Mapping[str, Any]) -> str:
+    """Return the type that a block states; "" where that is no text."""
+    kind = block.get("type")
+    return kind if isinstance(kind, str) else ""
 
 
 def _role(given: Mapping[str, Any], otherwise: str) -> str:
@@ -229,7 +235,7 @@ def _flushed(words: list[Any], role: str) -> Iterator[Bit]:
 
 
 def _special(block: Mapping[str, Any]) -> Bit | None:
-    kind = block.get("type")
+    kind = _type(block)
     if kind in THOUGHTS or block.get("thought") is True:
         words = next(
             (block[name] for name in ("content", "text", "thinking", "reasoning", "summary") if block.get(name)), ""
@@ -254,7 +260,7 @@ def _answer(block: Mapping[str, Any]) -> Bit | None:
     for name in ("function_response", "functionResponse", "toolResult"):
         if isinstance(inner := block.get(name), Mapping):
             return answer(_call_id(inner), _result(inner), inner.get("name"))
-    if block.get("type") not in ANSWERS:
+    if _type(block) not in ANSWERS:
         return None
     failed = {"is_error": True} if block.get("is_error") is True or block.get("isError") is True else {}
     return answer(_call_id(block), _result(block), block.get("name") or block.get("toolName"), **failed)
@@ -279,7 +285,7 @@ def _plain(block: Any) -> Any:
     if not isinstance(block, Mapping):
         return block
     block = block["message_content"] if isinstance(block.get("message_content"), Mapping) else block
-    kind = block.get("type")
+    kind = _type(block)
     if kind == "text" and isinstance(block.get("content"), str):
         return {"type": "text", "text": block["content"]}
     if kind == "blob":

@@ -57,8 +57,11 @@ class Span:
 
     def word(self, *names: str) -> str:
         """Return the first of these attributes that is a text."""
-        found = (self.attributes.get(name) for name in names)
-        return next((one for one in found if isinstance(one, str) and one.strip()), "")
+        for name in names:
+            found = self.attributes.get(name)
+            if found and isinstance(found, str) and not found.isspace():
+                return found
+        return ""
 
 
 def value(wrapped: Any) -> Any:

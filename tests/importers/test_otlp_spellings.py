@@ -4,9 +4,13 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from chronicle.importers import otlp_content, otlp_messages
+from chronicle.importers.otlp_chains import call_of
 from chronicle.importers.otlp_spans import Span
+from tests.importers.shaping import VALUE
 
 ASKED = {"role": "user", "content": "Hm?"}
 TOLD = {"role": "assistant", "content": "Ha."}
@@ -114,3 +118,35 @@ def test_content_is_found_where_frameworks_put_it(attributes: dict[str, Any], pr
 
     assert found.prompt[-1].said.words == prompt
     assert [bit.said.words for bit in found.completion] == [answer]
+
+
+NAMES = [
+    "gen_ai.operation.name", "gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions", "events",
+    "gen_ai.prompt.0.role", "gen_ai.prompt.0.content", "gen_ai.prompt.0", "gen_ai.prompt.x.tool_calls.0.name",
+    "llm.input_messages.0.message.content", "llm.output_messages.1.message", "ai.prompt.messages", "ai.response.text",
+    "ai.response.toolCalls", "gcp.vertex.agent.llm_request", "gcp.vertex.agent.llm_response", "request_data",
+    "response_data", "langfuse.observation.input", "langfuse.observation.usage_details", "mlflow.spanInputs",
+    "input.value", "output.value", "gen_ai.prompt", "gen_ai.completion", "gen_ai.tool.name", "gen_ai.tool.call.result",
+    "session.id", "openinference.span.kind", "ai.operationId", "llm.request.type", "gen_ai.response.model",
+]  # fmt: skip
+PART = st.dictionaries(
+    st.sampled_from(["type", "id", "name", "content", "text", "function", "image", "message_content", "functionCall"]),
+    VALUE | st.sampled_from(["tool_call", "tool_result", "reasoning", "blob", "uri", "function_call", "text"]),
+    max_size=4,
+)
+MESSAGE = st.dictionaries(
+    st.sampled_from(["role", "type", "content", "parts", "message", "kwargs", "tool_calls", "contents", "data", "id"]),
+    VALUE | PART | st.lists(PART, max_size=3) | st.sampled_from(["user", "tool", "ai", "function_call"]),
+    max_size=4,
+)
+GIVEN = VALUE | MESSAGE | st.lists(MESSAGE, max_size=3) | st.sampled_from(["chat", "execute_tool", "LLM", "TOOL", "{}"])
+
+
+@settings(max_examples=300, deadline=None)
+@given(attributes=st.dictionaries(st.sampled_from(NAMES), GIVEN | GIVEN.map(json.dumps), max_size=6))
+def test_no_attributes_whatever_they_hold_make_the_reading_raise(attributes: dict[str, Any]) -> None:
+    call = call_of(Span("t", "s", "", "chat", 1, 2, attributes))
+
+    for bit in (*call.content.prompt, *call.content.completion) if call else ():
+        assert len(bit.mark) == 32
+        assert isinstance(bit.said.words, str)
