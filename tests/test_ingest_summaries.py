@@ -1,15 +1,17 @@
 """Summaries that a source holds, as sections; logs of the library with their chronicle."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from chronicle import canonical, fold, moments, rollups, sections
-from chronicle.importers.protocol import Read
-from chronicle.ingest import run
-from chronicle.log import read
+from chronicle.importers.protocol import Read, ReadSection
+from chronicle.ingest import run, summaries
+from chronicle.log import append, read
 from chronicle.models import Event, Log, Pin, RollupSource, Section, SectionPin, Source
 from tests.builders import log_of, said
 from tests.importers.files import ANAGRAPHEUS, CLAUDE, DATA, items
@@ -224,3 +226,57 @@ def test_events_that_a_compaction_kept_before_what_it_replaced_are_covered_and_s
         (2, 7, "A herb bed is asked for; the soil is sandy."),
         (8, 8, None),
     ]
+
+
+FIRST = ReadSection("s", "u2", "First two.", 3, from_id="u1")
+LAST = ReadSection("s", "u4", "Last two.", 5, from_id="u3")
+ROLLUP = ReadSection("s", "u4", "Both.", 6, from_id="u1", level=1)
+
+
+def keyed() -> Log:
+    """A log of four messages that a source knows as u1 to u4."""
+    log = log_of()
+    append(log, [said(f"Message {number}.") for number in range(1, 5)], keys=[f"u{number}" for number in range(1, 5)])
+    return log
+
+
+def landed(log: Log, *found: ReadSection) -> summaries.Imported:
+    with transaction.atomic():
+        return summaries.land(log, found, str, "spacebot")
+
+
+def test_an_imported_rollup_stands_for_its_sections_which_are_stamped_once() -> None:
+    log = keyed()
+    once, twice = landed(log, FIRST, LAST, ROLLUP), landed(log, FIRST, LAST, ROLLUP)
+    rollup, first, last = sections.current_sections(sections.current_edition(log))
+
+    assert [(done.added, done.present, done.refused) for done in (once, twice)] == [(3, 0, []), (0, 3, [])]
+    assert (rollup.ref, rollup.origin, rollup.anchor.event_count) == ("L1:1-4", "imported", 4)
+    assert {first.anchor.rolled_up_into, last.anchor.rolled_up_into} == {rollup.anchor}
+    assert set(RollupSource.objects.values_list("section", "source")) == {(rollup.pk, first.pk), (rollup.pk, last.pk)}
+
+
+def test_a_rollup_over_sections_that_are_not_all_there_is_said_and_not_kept() -> None:
+    log = keyed()
+    done = landed(log, FIRST, ROLLUP)
+
+    assert done.added == 1
+    assert "not all here" in done.notes[0][1]
+
+
+def test_a_rollup_that_is_stored_with_other_words_is_refused_by_its_line() -> None:
+    log = keyed()
+    landed(log, FIRST, LAST, ROLLUP)
+
+    assert landed(log, replace(ROLLUP, prose="Neither.")).refused == [(6, "rollup L1:1-4 is stored with other words")]
+
+
+def test_sections_that_this_site_rolled_up_already_keep_their_rollup() -> None:
+    log = keyed()
+    landed(log, FIRST, LAST)
+    edition = sections.current_edition(log)
+    children = list(sections.current_sections(edition))
+    new = sections.NewSection(from_seq=1, to_seq=4, level=1, kind="rollup", event_count=4, title="Ours", prose="Ours.")
+    sections.append_rollup(edition, new, children)
+
+    assert "stands there already" in landed(log, ROLLUP).notes[0][1]

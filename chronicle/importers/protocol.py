@@ -57,6 +57,7 @@ class ReadSection:
     `from_id` is the first event it replaced (None: from the first of the session). A `rolling` summary
     also swallowed the one before it. Generations and superseded sections of a source that has them
     keep their numbers; `pins` are keys it rests on; `unit_id` is what closed the unit (None: `to_id`).
+    At a `level` of 1 or more it is a rollup of the sections one level down that end in its range, all read before it.
     """
 
     session: str
@@ -70,6 +71,7 @@ class ReadSection:
     model: str = ""
     rolling: bool = False
     unit_id: str | None = None
+    level: int = 0
 
 
 @dataclass(frozen=True, slots=True)

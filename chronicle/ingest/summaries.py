@@ -3,12 +3,13 @@
 Guarantees: a section covers what is free up to the summary's end, never a seq that another covers, and
 says from which seq on the summary claims to stand (`replaces_from`); a rolling summary names the one it
 swallowed; generations keep their numbers; a summary that is there already is not written again.
+A rollup stands for the sections one level down that end in its range, which are stamped once.
 A few events that a compaction kept word for word before what it replaced get a section without a summary.
 A summary whose range has nothing free, or that would leave a wide hole, stays an event: the report says so.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from django.db.models import QuerySet
@@ -58,7 +59,7 @@ def land(log: Log, found: Sequence[ReadSection], key_of: Callable[[str], str], m
             done.notes.append((read.line, "a summary whose first or last event was refused; it stays an event"))
             continue
         try:
-            _land_one(edition, read, place, done, made_by)
+            (_land_rollup if read.level else _land_one)(edition, read, place, done, made_by)
         except ChronicleError as error:
             done.refused.append((read.line, f"summary: {error}"))
     return done
@@ -96,6 +97,36 @@ def _land_one(edition: Edition, read: ReadSection, place: Place, done: Imported,
         new = _new(edition, read, place, start, made_by)
         sections.append_new(edition, new, sources=_swallowed(edition, start) if read.rolling else ())
         done.added += 1
+
+
+def _land_rollup(edition: Edition, read: ReadSection, place: Place, done: Imported, made_by: str) -> None:
+    there = Section.objects.filter(anchor__edition=edition, anchor__level=read.level, anchor__to_seq=place.to_seq)
+    stored = there.select_related("anchor").order_by("generation").first()
+    if stored is not None:
+        _met(stored, read, place, done)
+        return
+    found = sections.current_sections(edition).filter(anchor__level=read.level - 1, anchor__to_seq__gte=place.claim)
+    children = list(found.filter(anchor__to_seq__lte=place.to_seq))
+    if len(children) < 2 or children[-1].anchor.to_seq != place.to_seq:
+        words = f"a rollup up to seq {place.to_seq}: the sections that it folds are not all here; it is not kept"
+        done.notes.append((read.line, words))
+    elif any(child.anchor.rolled_up_into_id for child in children):
+        done.notes.append((read.line, f"a rollup up to seq {place.to_seq}: another stands for its sections already"))
+    else:
+        new = _new(edition, read, place, children[0].anchor.from_seq, made_by)
+        counted = sum(child.anchor.event_count for child in children)
+        sections.append_rollup(edition, replace(new, level=read.level, event_count=counted), children)
+        done.added += 1
+
+
+def _met(stored: Section, read: ReadSection, place: Place, done: Imported) -> None:
+    """A rollup that ends where one is stored: the same, or another's."""
+    if stored.origin != Origin.IMPORTED:
+        done.notes.append((read.line, f"a rollup up to seq {place.to_seq}: {stored.ref} stands there already"))
+    elif stored.prose == read.prose:
+        done.present += 1
+    else:
+        done.refused.append((read.line, f"rollup {stored.ref} is stored with other words"))
 
 
 def _kept(edition: Edition, start: int, end: int, made_by: str) -> NewSection:
