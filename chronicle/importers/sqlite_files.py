@@ -11,7 +11,7 @@ import re
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -29,6 +29,9 @@ MAGIC = b"SQLite format 3\x00"
 VALUE_CAP = 16 * 1024 * 1024
 COPY_CAP = 4 * 1024 * 1024 * 1024
 COPIES = 3
+STEP = 100_000  # instructions of SQLite's machine between two looks at the guard
+STEPS_A_BYTE = 50
+LEAST = 4  # no row takes fewer bytes
 NOT_READ = "a write-ahead log lies beside the file; what it holds was not read: close the program that writes it"
 ALSO_READ = "a write-ahead log lies beside the file and was read with it, from a copy of both"
 WAL_HEADER = 32
@@ -111,8 +114,11 @@ def _state(path: Path, wal: Path) -> tuple[int, int, bytes]:
 
 def tables(database: sqlite3.Connection) -> set[str]:
     """Return the names of the plain tables; a virtual one would run a module of the file's choosing."""
-    found = database.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE%'")
-    return {name for (name,) in found}
+    query = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE%'"
+    try:
+        return {name for (name,) in select(database, query) if isinstance(name, str)}
+    except UnicodeDecodeError as error:  # of SQLite's own message, which repeats a name
+        raise sqlite3.DatabaseError("malformed database schema") from error
 
 
 def tables_of(opened: Opened) -> AbstractSet[str]:
@@ -155,18 +161,44 @@ def count(database: sqlite3.Connection, keys: str, given: Sequence[Any] = ()) ->
 
 
 def _keys(database: sqlite3.Connection, keys: str, given: Sequence[Any]) -> Iterator[Row]:
-    """Yield the keys. Damaged pages may give rows without end; no file holds more than `most`."""
     try:
-        most = database.execute(
-            "SELECT page_count * page_size / 4 FROM pragma_page_count, pragma_page_size"
-        ).fetchone()[0]
-        for number, (key,) in enumerate(database.execute(keys, given)):
-            if number >= most:
-                yield Row(None, reason="the database is damaged: it gives more rows than it can hold")
-                return
-            yield Row(key)
+        yield from (Row(key) for (key,) in select(database, keys, given))
     except (sqlite3.Error, OverflowError) as error:
         yield Row(None, reason=f"the database cannot be read from here on: {error}")
+
+
+def select(database: sqlite3.Connection, query: str, given: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield what a query gives. Raises sqlite3.DatabaseError where damaged pages lead in circles, without end."""
+    size: int = database.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()[0]
+    done = 0
+
+    def endless() -> bool:
+        nonlocal done
+        done += STEP
+        return done > 100 * STEP + STEPS_A_BYTE * size
+
+    for number, found in enumerate(_guarded(database, query, given, endless)):
+        if number * LEAST >= size:
+            raise sqlite3.DatabaseError("it is damaged: it gives more rows than it can hold")
+        done = 0
+        yield found
+
+
+def _guarded(
+    database: sqlite3.Connection, query: str, given: Sequence[Any], endless: Callable[[], bool]
+) -> Iterator[tuple[Any, ...]]:
+    """Step through a query, each step under the guard, which the caller's own statements between are not."""
+    cursor = database.cursor()
+    database.set_progress_handler(endless, STEP)
+    try:
+        cursor.execute(query, given)
+        while (found := cursor.fetchone()) is not None:
+            database.set_progress_handler(None, 0)
+            yield found
+            database.set_progress_handler(endless, STEP)
+    finally:
+        database.set_progress_handler(None, 0)
+        cursor.close()
 
 
 def document(value: Any) -> Any:

@@ -280,6 +280,20 @@ FORMATS = (
         between=",",
     ),
     Format(
+        "spacebot",
+        {"id": "m%ID%", "role": "user", "content": "%WORDS%", "metadata": "{}"},
+        ("content", "role", "metadata", "id"),
+        write=rows(
+            "CREATE TABLE channels (id TEXT)",
+            "CREATE TABLE conversation_messages (id TEXT, channel_id TEXT, role TEXT, sender_name TEXT, content TEXT,"
+            " metadata TEXT, seq INTEGER)",
+            "CREATE INDEX at ON conversation_messages (channel_id, seq)",
+            "INSERT INTO conversation_messages SELECT json_extract(r, '$.id'), 'c', json_extract(r, '$.role'), NULL,"
+            " json_extract(r, '$.content'), json_extract(r, '$.metadata'), NULL FROM (SELECT ? AS r)",
+        ),
+        spoil="UPDATE conversation_messages SET content = x'00' WHERE content = 'Soup.'",
+    ),
+    Format(
         "openai-agents",
         {"id": "m%ID%", "type": "message", "role": "user", "content": [{"type": "input_text", "text": "%WORDS%"}]},
         ("content", "role", "type", "id"),
