@@ -8,8 +8,21 @@ Refuses: a file of no known format, or broken as a whole, with nothing written; 
 """
 
 from chronicle.ingest.files import Found, found
+from chronicle.ingest.preview import preview_file
 from chronicle.ingest.report import FileReport, LogReport, Totals, totals
 from chronicle.ingest.run import ingest_file
 from chronicle.ingest.servers import is_dsn
+from chronicle.ingest.tally import Tally
 
-__all__ = ["FileReport", "Found", "LogReport", "Totals", "found", "ingest_file", "is_dsn", "totals"]
+__all__ = [
+    "FileReport",
+    "Found",
+    "LogReport",
+    "Tally",
+    "Totals",
+    "found",
+    "ingest_file",
+    "is_dsn",
+    "preview_file",
+    "totals",
+]

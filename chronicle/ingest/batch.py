@@ -83,18 +83,45 @@ def land(
     log: Log, reads: Sequence[Read], key_of: Callable[[str], str], source: Source, asked: dict[str, UUID]
 ) -> Landed:
     """Append what is new of `reads`. `asked` maps the keys of requests met so far to their event ids."""
-    keys = [key_of(read.native_id) for read in reads]
-    there = held(log, set(keys))
-    landed, new = Landed(), dict[str, Read]()
-    keyed = list(_keyed(landed, there, keys, reads))
-    known = _known(log, there, keyed)
-    for one in keyed:
-        _sort(landed, known, new, one)
+    landed = Landed()
+    there, known, new = _compared(landed, log, reads, key_of)
     _learn(log, asked, there, new, key_of)
     answered = [_answering(read, asked, key_of) for read in new.values()]
     written = _append(log, landed, dict(zip(new, answered, strict=True)), source)
     landed.versions = list(_versions(landed, written, known))
     return landed
+
+
+def foreseen(log: Log | None, reads: Sequence[Read], key_of: Callable[[str], str]) -> Landed:
+    """Say what `land` would do, and write nothing; without a log, every event is new.
+
+    An event_id that the log holds under another key is found by `land` alone.
+    """
+    landed = Landed(first_seq=1 if log is None else log.last_seq + 1)
+    _, known, compared = _compared(landed, log, reads, key_of)
+    new = dict(_with_first(landed, compared, dict(_valid(landed, compared))))
+    landed.added = list(new.values())
+    landed.versions = list(_versions(landed, list(new), known))
+    return landed
+
+
+class Compared(NamedTuple):
+    """What a log holds under the keys of a batch, every version known under them, and what of the batch is new."""
+
+    there: dict[str, Held]
+    known: dict[str, Versions]
+    new: dict[str, Read]
+
+
+def _compared(landed: Landed, log: Log | None, reads: Sequence[Read], key_of: Callable[[str], str]) -> Compared:
+    keys = [key_of(read.native_id) for read in reads]
+    there = {} if log is None else held(log, set(keys))
+    keyed = list(_keyed(landed, there, keys, reads))
+    known = {} if log is None else _known(log, there, keyed)
+    new: dict[str, Read] = {}
+    for one in keyed:
+        _sort(landed, known, new, one)
+    return Compared(there, known, new)
 
 
 def _keyed(landed: Landed, there: dict[str, Held], keys: Sequence[str], reads: Sequence[Read]) -> Iterator[Keyed]:

@@ -12,8 +12,8 @@ from uuid import UUID
 
 from django.db import transaction
 
-from chronicle import audit, canonical, sections
-from chronicle.errors import BrokenFile, LogExists, LogNotFound, OwnerEmpty, UnknownFormat
+from chronicle import audit, sections
+from chronicle.errors import BrokenFile, LogExists, UnknownFormat
 from chronicle.importers import lines, registry
 from chronicle.importers.protocol import (
     DatabaseImporter,
@@ -27,18 +27,16 @@ from chronicle.importers.protocol import (
     Refused,
     Session,
 )
-from chronicle.ingest import batch, beside, servers, summaries, versions
+from chronicle.ingest import batch, beside, opening, summaries, versions
+from chronicle.ingest.opening import BATCH, BATCH_BYTES
 from chronicle.ingest.report import FileReport, LogReport
 from chronicle.log import create_log, locked
 from chronicle.models import Log, Source
 
 logger = logging.getLogger(__name__)
 
-BATCH = 2000
-BATCH_BYTES = 16 * 1024 * 1024
 HELD_BACK = 50_000
 HELD_BACK_BYTES = 64 * 1024 * 1024
-KEY = 290  # ten characters less than a key may have: a version's number stands behind it
 
 Progress = Callable[[int, int | None, str], None]
 Fence = Callable[[], None]
@@ -96,14 +94,11 @@ def ingest_file(
     `progress(done, of, "lines")` is told after each batch. Raises OwnerEmpty, LogNotFound, UnknownFormat for a `format`
     that does not exist, and what `fence` raises; all that is wrong with the file is in the report.
     """
-    if not owner.strip():
-        raise OwnerEmpty("An owner must be given: whose logs are these?")
-    if format is not None:
-        registry.named(format)
-    target = _target(owner, log_id)
-    report = FileReport(path=name or _shown(path))
+    opening.check(owner, format)
+    target = opening.target(owner, log_id)
+    report = FileReport(path=name or opening.shown(path))
     try:
-        opened = _open(path, inside or name)
+        opened = opening.opened(path, inside or name)
         importer = registry.importer_for(opened, format)
         report.format, report.digest = importer.name, _digest(importer, opened)
         _read(Run(opened, importer, owner, target, report, fence), progress)
@@ -117,29 +112,9 @@ def ingest_file(
     return report
 
 
-def _shown(path: Path | str) -> str:
-    try:
-        return servers.shown(str(path)) if servers.is_dsn(str(path)) else str(path)
-    except BrokenFile:
-        return "a database"
-
-
-def _open(path: Path | str, name: str | None) -> Opened:
-    return servers.open_dsn(str(path)) if servers.is_dsn(str(path)) else lines.open_file(Path(path), name)
-
-
 def _digest(importer: Importer, opened: Opened) -> str:
     """The digest of a file's bytes, or of the rows that are read from a server."""
     return importer.digest(opened) if isinstance(importer, DatabaseImporter) else lines.digest(opened)
-
-
-def _target(owner: str, log_id: str | None) -> Log | None:
-    if log_id is None:
-        return None
-    found = Log.objects.filter(public_id=log_id, owner=owner).first()
-    if found is None:
-        raise LogNotFound
-    return found
 
 
 def _read(run: Run, progress: Progress | None) -> None:
@@ -167,7 +142,7 @@ def _take(run: Run, item: Item) -> None:
             run.report.count_read(item)
             _pending(run, item.session).reads.append(item)
             run.waiting += 1
-            run.waiting_bytes += len(item.event.content) + sum(len(blob.data) for blob in item.blobs) + 1000
+            run.waiting_bytes += opening.weight(item)
         case ReadSection():
             run.report.count_summary(item)
             _pending(run, item.session).summaries.append(item)
@@ -209,7 +184,8 @@ def _write(run: Run, pending: Pending) -> None:
             run.fence()
         log = locked(_log(run, pending).pk)
         source = run.source or beside.keep_source(run.report.digest, run.opened, run.importer.name)
-        key_of = _keys(run, log, pending.session)
+        own = (log.source, log.source_session) == (run.importer.name, pending.session)
+        key_of = versions.keys(run.importer.name, pending.session, own=own)
         landed = batch.land(log, pending.reads, key_of, source, pending.asked)
         beside.keep_attachments(blob for read in pending.reads for blob in read.blobs)
         beside.keep_pins(log, landed.first_seq, landed.added)
@@ -233,18 +209,6 @@ def _log(run: Run, pending: Pending) -> Log:
         return wanted.get()
     pending.created = True
     return made
-
-
-def _keys(run: Run, log: Log, session: str) -> Callable[[str], str]:
-    """Keys are `<format>:<native id>`; in a log that is not the session's own, with the session in front."""
-    inside = "" if (log.source, log.source_session) == (run.importer.name, session) else f"{session}/"
-    prefix = f"{run.importer.name}:{inside}"
-
-    def key_of(native_id: str) -> str:
-        key = prefix + versions.no_version(native_id)
-        return key if len(key) <= KEY else f"{key[: KEY - 65]}#{canonical.sha256(key.encode())}"
-
-    return key_of
 
 
 def _count(run: Run, pending: Pending, log: Log, landed: batch.Landed, imported: summaries.Imported) -> None:

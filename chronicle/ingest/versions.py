@@ -6,6 +6,7 @@ something. A version is known by what it says, so the same one again is no new o
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -15,6 +16,7 @@ from chronicle.envelope import Kind, PendingEvent
 
 SHOWN = 50  # versions of one id that are looked up at once, and that another may extend
 MOST = 1000  # versions of one id that a log keeps
+KEY = 290  # ten characters less than a key may have: a version's number stands behind it
 
 # What an importer may learn elsewhere: a message's usage is stated by the last of its records, and the
 # call that began a sub-agent by its parent's transcript.
@@ -68,6 +70,17 @@ class Key(NamedTuple):
     first: str
     number: int = 1
     grown: bool = False
+
+
+def keys(format: str, session: str, *, own: bool) -> Callable[[str], str]:
+    """What makes a key of a native id: `<format>:<id>`; elsewhere than in its own log, the session before it."""
+    prefix = f"{format}:{'' if own else f'{session}/'}"
+
+    def key_of(native_id: str) -> str:
+        key = prefix + no_version(native_id)
+        return key if len(key) <= KEY else f"{key[: KEY - 65]}#{canonical.sha256(key.encode())}"
+
+    return key_of
 
 
 def key_of(first: str, number: int, *, grown: bool) -> str:

@@ -125,6 +125,29 @@ def test_the_report_says_per_file_what_became_of_it() -> None:
     assert "line 7: same id, other content: kept as event 8" in ours
 
 
+def test_a_dry_run_says_what_would_come_and_writes_nothing() -> None:
+    path = CLAUDE / "compaction.jsonl"
+    found = answer(path, dry_run=True)
+    (file,) = found["files"]
+
+    assert (found["dry_run"], file["format"], file["new"], file["held"], file["compactions"]) == (
+        True,
+        "claude-code",
+        18,
+        0,
+        2,
+    )
+    assert "18 new; 2 summaries for sections; a new log" in words(path, dry_run=True)
+    assert "Nothing was written." in words(path, dry_run=True)
+    assert not Log.objects.exists()
+    answer(path)
+    assert f"0 new; 2 summaries for sections; log {Log.objects.get().public_id} has 18" in words(path, dry_run=True)
+    assert [
+        line["line"] for line in answer(CLAUDE / "refused.jsonl", dry_run=True, code=1)["files"][0]["refused_lines"]
+    ]
+    assert answer(path, dry_run=True, consolidate=True, code=2)["error"] == "wrong_use"
+
+
 def test_no_control_character_of_a_source_reaches_the_terminal(tmp_path: Path) -> None:
     odd = "\x1b[31mred\x1b[0m \u202etxt \u200b\x9b"
     path = tmp_path / f"{odd.replace('/', '')}.jsonl"
@@ -134,7 +157,7 @@ def test_no_control_character_of_a_source_reaches_the_terminal(tmp_path: Path) -
         + json.dumps({"type": "progress", "data": {"type": odd}, "sessionId": "s"})
         + f'\n{{"{odd}":1,"{odd}":2\n'
     )
-    out = words(path, format="claude-code")
+    out = words(path, format="claude-code", dry_run=True) + words(path, format="claude-code")
 
     assert not set(out) & set("\x1b\u202e\u200b\x9b")
     assert "progress/\\x1b[31mred\\x1b[0m \\u202etxt \\u200b\\x9b" in out

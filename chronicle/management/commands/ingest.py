@@ -15,10 +15,11 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from chronicle.importers import registry
 from chronicle.importers.protocol import Refused
-from chronicle.ingest import FileReport, Found, LogReport, found, ingest_file, is_dsn
+from chronicle.ingest import FileReport, Found, LogReport, Tally, found, ingest_file, is_dsn, preview_file
 from chronicle.ingest.run import Progress as Told
-from chronicle.management.answering import REFUSED, AnsweringCommand
+from chronicle.management.answering import REFUSED, WRONG_USE, AnsweringCommand
 from chronicle.management.commands.consolidate import consolidate_now
+from chronicle.management.foretold import foretold
 from chronicle.management.terminal import plain
 from chronicle.models import Log
 
@@ -35,9 +36,18 @@ class Command(AnsweringCommand):
         parser.add_argument("--format", choices=registry.names(), help="take every file for this format")
         parser.add_argument("--log", metavar="ID", help="append to this log of the owner, not to one per session")
         parser.add_argument("--consolidate", action="store_true", help="then draw sections and rollups")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="say what each file holds and would add; write nothing"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        reports = list(self._ingest(options))
+        if options["dry_run"]:
+            self._preview(options)
+        else:
+            self._ingest(options)
+
+    def _ingest(self, options: dict[str, Any]) -> None:
+        reports = list(self._each(options, ingest_file, _refused))
         drawn = [consolidate_now(log) for log in _touched(reports)] if options["consolidate"] else None
         if options["json"]:
             self.answer(_as_json(reports, drawn))
@@ -49,20 +59,30 @@ class Command(AnsweringCommand):
         if any(report.refused for report in reports) or any(answer["failed"] for answer in drawn or ()):
             raise CommandError("Something was refused; the report names file, line and reason.", returncode=REFUSED)
 
-    def _ingest(self, options: dict[str, Any]) -> Iterator[FileReport]:
+    def _preview(self, options: dict[str, Any]) -> None:
+        if options["consolidate"]:
+            raise CommandError("--dry-run writes nothing, so there is nothing to consolidate.", returncode=WRONG_USE)
+        looks = list(self._each(options, preview_file, lambda file: Tally(_refused(file))))
+        if options["json"]:
+            self.answer({"dry_run": True, "files": [look.as_json() for look in looks]})
+        else:
+            for line in (line for look in looks for line in foretold(look)):
+                self.stdout.write(line)
+            self.stdout.write("Nothing was written.")
+        if any(look.report.refused for look in looks):
+            raise CommandError("Something would be refused; it stands above.", returncode=REFUSED)
+
+    def _each[T](self, options: dict[str, Any], take: Callable[..., T], refused: Callable[[Found], T]) -> Iterator[T]:
+        """Take each file that the paths name or hold; one that cannot be opened gives what `refused` makes of it."""
         given = {"owner": options["owner"], "format": options["format"], "log_id": options["log"]}
         with _progress() as told_of:
             for path in options["paths"]:
                 if is_dsn(path):
-                    yield ingest_file(path, progress=told_of("database"), **given)
+                    yield take(path, progress=told_of("database"), **given)
                     continue
                 for file in found([Path(path)]):
                     told = told_of(file.path.name)
-                    yield (
-                        _refused(file)
-                        if file.reason
-                        else ingest_file(file.path, inside=file.inside, progress=told, **given)
-                    )
+                    yield refused(file) if file.reason else take(file.path, inside=file.inside, progress=told, **given)
 
     def _say(self, report: FileReport) -> None:
         records = report.records
