@@ -156,7 +156,7 @@ def _channels(source: Source) -> Iterator[Channel]:
 def _name(source: Source, key: Any) -> str:
     if "display_name" not in source.tables.get("channels", ()):
         return ""
-    row = source.database.execute("SELECT display_name FROM channels WHERE id IS ?", (key,)).fetchone()
+    row = next(sqlite_files.select(source.database, "SELECT display_name FROM channels WHERE id IS ?", (key,)), None)
     return text.first_line(row[0]) if row and isinstance(row[0], str) else ""
 
 
@@ -210,7 +210,7 @@ def _position(source: Source, channel: Any, message: Any) -> int:
         f"SELECT count(*) FROM {MESSAGES} WHERE channel_id IS ? AND rowid <= "
         f"(SELECT rowid FROM {MESSAGES} WHERE id = ? AND channel_id IS ?)"
     )
-    return _whole(source.database.execute(query, (channel, message, channel)).fetchone()[0])
+    return _whole(next(sqlite_files.select(source.database, query, (channel, message, channel)))[0])
 
 
 @dataclass(slots=True)

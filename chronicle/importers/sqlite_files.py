@@ -149,7 +149,7 @@ def rows(database: sqlite3.Connection, keys: str, row: str, given: Sequence[Any]
             continue
         try:
             values = database.execute(row, (found.key,)).fetchone()
-        except (sqlite3.Error, OverflowError) as error:
+        except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:
             yield Row(found.key, reason=f"the row cannot be read: {error}")
         else:
             yield Row(found.key, values or (), "" if values else "the row cannot be found again")
@@ -191,7 +191,10 @@ def _guarded(
     cursor = database.cursor()
     database.set_progress_handler(endless, STEP)
     try:
-        cursor.execute(query, given)
+        try:
+            cursor.execute(query, given)
+        except UnicodeEncodeError:
+            raise sqlite3.DataError("a key in it is no UTF-8") from None
         while (found := cursor.fetchone()) is not None:
             database.set_progress_handler(None, 0)
             yield found

@@ -280,6 +280,14 @@ FORMATS = (
         between=",",
     ),
     Format(
+        "langgraph",
+        {"type": "human", "id": "m%ID%", "content": "%WORDS%"},
+        ("content", "id", "tool_calls", "additional_kwargs", "name", "data"),
+        whole="[RECORDS]",
+        between=",",
+        spoil="UPDATE writes SET value = x'c1' WHERE rowid = 1",
+    ),
+    Format(
         "spacebot",
         {"id": "m%ID%", "role": "user", "content": "%WORDS%", "metadata": "{}"},
         ("content", "role", "metadata", "id"),
