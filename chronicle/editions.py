@@ -17,7 +17,7 @@ from django.db.models.functions import Coalesce
 from chronicle import canonical, policies
 from chronicle.divergence import Price, price_words
 from chronicle.envelope import CONTENT_KINDS
-from chronicle.models import Anchor, Edition, Event, Log, Origin, Policy, Receipt, Section
+from chronicle.models import Anchor, Edition, Event, Log, Origin, Policy, Receipt, RollupSource, Section
 from chronicle.sections import current_edition, current_sections
 from chronicle.summarisers.outline import Outline
 from chronicle.tokens import BYTES_PER_TOKEN
@@ -38,6 +38,7 @@ class RebuildBill:
     reconsolidated: int
     receipts: int
     price: Price
+    stops_at: str = ""  # a strict replay has no draw for this rollup
 
     def as_json(self) -> dict[str, Any]:
         """Return the bill as plain JSON."""
@@ -46,7 +47,8 @@ class RebuildBill:
     def words(self) -> dict[str, str]:
         """Return the bill as sentences, by what each is about."""
         drawn = f"{_many(self.sections, 'section')} and {_many(self.rollups, 'rollup')}"
-        return {
+        stops = f"It will stop at {self.stops_at}, which was drawn from a later generation than a rebuild has."
+        return ({"stops": stops} if self.stops_at else {}) | {
             "does": f"Draws {drawn} again, into a new edition beside edition {self.edition}, and puts it in force.",
             "taken": f"{_many(self.taken_over, 'section')} came with the log or were closed without summary: their"
             " words are taken over as they are.",
@@ -117,7 +119,22 @@ def bill(log: Log, *, replay: str | None = None) -> RebuildBill:
         reconsolidated=Section.objects.filter(anchor__edition=edition, generation__gt=1).count(),
         receipts=cited.distinct().count(),
         price=Price(0, 0, 0) if replay == "strict" else _price(edition),
+        stops_at=_stops_at(edition) if replay == "strict" else "",
     )
+
+
+def _stops_at(edition: Edition) -> str:
+    """Return the first rollup that was drawn when one of its children had been re-consolidated; "" where there is none.
+
+    A rebuild has first generations alone, so it asks something else for such a rollup, and nothing is pinned for that.
+    """
+    found = RollupSource.objects.filter(
+        section__anchor__edition=edition, section__generation=1, section__anchor__level__gte=1, source__generation__gt=1
+    )
+    first = (
+        found.select_related("section__anchor").order_by("section__anchor__level", "section__anchor__from_seq").first()
+    )
+    return first.section.ref if first else ""
 
 
 def taken_over(edition: Edition) -> QuerySet[Section]:

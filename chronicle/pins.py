@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 from asgiref.sync import sync_to_async
 from django.db import transaction
-from django.db.models import Count, F, Min, QuerySet
+from django.db.models import Case, Count, F, IntegerField, Min, Q, QuerySet, Value, When
 from django.utils import timezone
 
 from chronicle import canonical
@@ -27,6 +27,8 @@ from chronicle.replay import chunks_of, joined
 
 ACTOR = "pin ledger"
 KEY, KIND, UNIT = 200, 100, 100
+
+WIDTHS = {"key": 200, "kind": 100, "unit": 100}
 
 type OnKey = Callable[[str], None]
 
@@ -56,17 +58,28 @@ class PinLedger:
         return [LeftOpen(row["unit"], row["pins"], row["since"]) for row in rows]
 
 
-def recorded(log: Log) -> Mapping[str, Any]:
-    """Return the log's pins as a mapping of key to result, each looked up when it is asked for; the later pin wins."""
-    return _Recorded(log)
+def recorded(log: Log, *, unit: str = "") -> Mapping[str, Any]:
+    """Return the log's pins as a mapping of key to result, each looked up when it is asked for; the later pin wins.
+
+    `unit` (`<edition>/<slot>`) asks on behalf of a slot: two slots whose events say the same ask under one key, and a
+    model may have answered each in its own words. What that unit drew comes first, then what the same slot drew in
+    another edition, then what any drew.
+    """
+    return _Recorded(log, unit)
 
 
 class _Recorded(Mapping[str, Any]):
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, unit: str = "") -> None:
         self._pins = Pin.objects.filter(log=log)
+        slot = f"/{unit.partition('/')[2]}"
+        own = Q(unit=unit) | Q(unit__startswith=f"{unit}~")  # a draw that was tried again has `~` and its number
+        same = Q(unit__endswith=slot) | Q(unit__contains=f"{slot}~")
+        ranks = (When(own, then=Value(0)), When(same, then=Value(1))) if unit else ()
+        self._rank = Case(*ranks, default=Value(2), output_field=IntegerField())
 
     def __getitem__(self, key: str) -> Any:
-        found = self._pins.filter(key=key).order_by("-event__seq").values_list("result", flat=True).first()
+        pins = self._pins.filter(key=key).order_by(self._rank, "-event__seq")
+        found = pins.values_list("result", flat=True).first()
         if found is None:
             raise KeyError(key)
         return json.loads(found)
@@ -90,6 +103,7 @@ class OpenUnit:
         self._on_key = on_key
         self._given: dict[str, PinScratch] = {}  # what was used here, should another worker abandon it meanwhile
         self._diverged: tuple[str, str] | None = None
+        self._announced: PendingEvent | None = None
         self._drawing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def resolve(self, key: str, kind: str, effect: Callable[[], Any]) -> Any:
@@ -147,7 +161,8 @@ class OpenUnit:
 
     def diverged(self, key: str, kind: str) -> None:
         """Announce, with the pins that `commit` promotes, that a replay missed; the first miss counts."""
-        self._diverged = self._diverged or (key, kind)
+        if self._diverged is None or self._told():
+            self._diverged, self._announced = (key, kind), None
 
     def commit(self) -> int:
         """Move the unit's pins into the log and clear the scratch, in one transaction; return the last seq."""
@@ -217,7 +232,7 @@ class OpenUnit:
         return self._used(row) if new else self._reused(row)
 
     def _promote(self, kept: Sequence[PinScratch]) -> None:
-        first = [_event(DIVERGED, unit_id=self.unit, missed_key=key, kind=kind) for key, kind in self._missed()]
+        first = self._divergence()
         done = append(self.log, [*first, *(_promoted(pin) for pin in kept)])
         since = done.first_seq + len(first)
         events = Event.objects.filter(log=self.log, seq__gte=since, seq__lte=done.last_seq).order_by("seq")
@@ -234,9 +249,17 @@ class OpenUnit:
             for event, pin in zip(events.values_list("pk", flat=True), kept, strict=True)
         )
 
-    def _missed(self) -> list[tuple[str, str]]:
-        missed, self._diverged = self._diverged, None
-        return [missed] if missed else []
+    def _divergence(self) -> list[PendingEvent]:
+        """The event that says which request was missed first; again, where a rollback took it back."""
+        if self._diverged is None or self._told():
+            return []
+        key, kind = self._diverged
+        self._announced = _event(DIVERGED, unit_id=self.unit, missed_key=key, kind=kind)
+        return [self._announced]
+
+    def _told(self) -> bool:
+        told = self._announced
+        return told is not None and Event.objects.filter(log=self.log, event_id=told.event_id).exists()
 
 
 def _promoted(pin: PinScratch) -> PendingEvent:
@@ -253,3 +276,14 @@ def _event(type_: str, **payload: Any) -> PendingEvent:
         type=type_,
         payload=payload,
     )
+
+
+def pin_values(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return what a pin's row says, from the payload of the event that promoted it."""
+    attempts = payload.get("attempts")
+    named = {"key": payload.get("key"), "kind": payload.get("kind"), "unit": payload.get("unit_id")}
+    return {
+        "result": canonical.dump(payload.get("result")),
+        "attempts": attempts if type(attempts) is int and 0 < attempts < 2**31 else 1,
+        **{name: str(value or "")[: WIDTHS[name]] for name, value in named.items()},
+    }

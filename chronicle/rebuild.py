@@ -195,9 +195,10 @@ class _Rebuilding:
     def _through(self) -> Through | None:
         if self._replay is None:
             return None
-        pinned = recorded(self._log)
 
         def through(unit: OpenUnit) -> Resolver:
+            slot = unit.unit.partition("/")[2]
+            pinned = recorded(self._log, unit=f"{self._old.number}/{slot}")
             return ReplayPins(pinned, on_miss="record", into=unit) if self._replay == RECORD else ReplayPins(pinned)
 
         return through

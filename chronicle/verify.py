@@ -1,22 +1,27 @@
 """Verifying a log of this database: reads its rows in short pages and hands them to the verifier as values.
 
 Guarantees: writes nothing, holds no lock while it reads, and one log's size never has to fit in memory; every
-receipt's text is made again. A receipt of a way of writing that this version does not know is counted as unproven.
+receipt's text is made again, and every promoted pin is there as its event says. A receipt of a way of writing that
+this version does not know is counted as unproven.
 """
 
 from collections.abc import Iterator
+from itertools import batched
 
 from django.db.models import Prefetch
 
-from chronicle import receipts
+from chronicle import canonical, receipts
+from chronicle.envelope import PROMOTED, RESERVED_NAMESPACE
 from chronicle.errors import ReceiptUnreadable
 from chronicle.log import rows
-from chronicle.models import Anchor, Event, Log, Receipt, Section
+from chronicle.models import Anchor, Event, Log, Pin, Receipt, Section
+from chronicle.pins import pin_values
 from chronicle.sections import NewSection, current_edition, section_digest
-from chronicle.verifier import Cited, Head, Slot, Sourced, Verdict, verify
+from chronicle.verifier import Cited, Head, Slot, Sourced, Status, Verdict, verify
 
 PAGE = 5000
 RECEIPTS = 200
+PIN = ("key", "kind", "unit", "result", "attempts")
 
 
 def verify_log(log: Log) -> Verdict:
@@ -31,7 +36,24 @@ def verify_log(log: Log) -> Verdict:
         )
     )
     slots = [_slot(log.public_id, anchor) for anchor in anchors]
-    return verify(Head(log.public_id, log.last_seq, log.head), sourced(log), slots, _receipts(log))
+    verdict = verify(Head(log.public_id, log.last_seq, log.head), sourced(log), slots, _receipts(log))
+    wrong = _wrong_pin(log) if verdict.status is Status.OK else None
+    return verdict if wrong is None else verdict._replace(status=Status.BROKEN, seq=wrong[0], why=wrong[1])
+
+
+def _wrong_pin(log: Log) -> tuple[int, str] | None:
+    """Return the seq before the first event whose pin is gone or says something else, and why; None for none."""
+    promoted = Event.objects.filter(log=log, seq__lte=log.last_seq, namespace=RESERVED_NAMESPACE, type=PROMOTED)
+    rows = promoted.order_by("seq").values_list("pk", "seq", "payload").iterator(chunk_size=PAGE)
+    for some in batched(rows, RECEIPTS, strict=False):
+        there = {pin.event_id: pin for pin in Pin.objects.filter(event__in=[pk for pk, _, _ in some])}
+        for pk, seq, payload in some:
+            pin, given = there.get(pk), canonical.parse(payload) if payload else {}
+            if pin is None:
+                return seq - 1, f"event {seq}: the pin that it promoted is gone"
+            if {name: getattr(pin, name) for name in PIN} != pin_values(given):
+                return seq - 1, f"event {seq}: its pin says something else"
+    return None
 
 
 def sourced(log: Log) -> Iterator[Sourced]:

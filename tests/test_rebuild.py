@@ -66,6 +66,36 @@ def test_a_replay_gives_every_word_back_and_never_reaches_the_model() -> None:
     assert rests_on[0] == rests_on[1] and None not in rests_on[1]
 
 
+@pytest.mark.promise("A52", "A24")
+def test_slots_whose_events_say_the_same_get_their_own_words_back() -> None:
+    """Two slots ask under one key, and a model may answer each in its own words: the rollups rest on which is whose."""
+    log = log_of([event for _ in range(20) for event in (said("The same words."), marker())])
+    model = Scripted()
+    consolidate(log, summariser=model)
+    calls = model.calls
+    report = redone(log, summariser=model, replay="strict")
+
+    assert Pin.objects.values("key").distinct().count() < Pin.objects.count()
+    of = report.compared.anchors_of
+    assert of > 20 and report.compared == (of, of, of, of) and model.calls == calls
+    again = redone(log, summariser=model, replay="strict")
+    assert again.compared == (of, of, of, of) and model.calls == calls
+
+
+def test_a_rollup_of_a_later_generation_is_named_before_a_strict_replay_stops_at_it() -> None:
+    log, model = units_of(8), Scripted()
+    consolidate(log, summariser=model)
+    reconsolidate(log, "3-4", accepted=True, by="Ines", summariser=model)
+    append(log, [event for _ in range(6) for event in (said(), marker())])
+    consolidate(log, summariser=model)
+
+    assert bill(log, replay="strict").stops_at == "L1:1-16"
+    assert "will stop at L1:1-16" in bill(log, replay="strict").words()["stops"]
+    assert "stops" not in bill(log, replay="record").words()
+    with pytest.raises(PinMiss):
+        redone(log, summariser=model, replay="strict")
+
+
 @pytest.mark.promise("A52", "A50")
 def test_the_outline_gives_the_same_words_without_any_model() -> None:
     log = units_of(50)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.db import transaction
 
 from chronicle import drawing, policies, sections
 from chronicle.draws import Draws
@@ -99,6 +100,21 @@ def test_a_recording_replay_announces_its_first_miss_once_with_the_new_pins() ->
     assert [name for name, _ in types] == ["PinPromoted", "ReplayDiverged", "PinPromoted", "PinPromoted"]
     assert json.loads(types[1][1]) == {"unit_id": "now", "missed_key": "p1:x:2", "kind": "x"}
     assert [pin.key for pin in Pin.objects.filter(log=log, unit="now").order_by("event")] == ["p1:x:2", "p1:x:3"]
+
+
+@pytest.mark.django_db
+@pytest.mark.promise("A23")
+def test_a_miss_that_a_rollback_took_back_is_announced_with_the_pins_that_stay() -> None:
+    log = log_of(1)
+    unit = PinLedger(log).open("now")
+    ReplayPins({}, on_miss="record", into=unit).resolve("p1:x:1", "x", lambda: "drawn")
+    with pytest.raises(RuntimeError), transaction.atomic():
+        unit.commit()
+        raise RuntimeError
+    unit.commit()
+    types = list(Event.objects.filter(log=log, kind="bookkeeping").order_by("seq").values_list("type", flat=True))
+
+    assert types == ["ReplayDiverged", "PinPromoted"]
 
 
 @pytest.mark.django_db

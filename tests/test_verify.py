@@ -15,7 +15,7 @@ from chronicle.sections import current_edition
 from chronicle.verifier import Status
 from chronicle.verify import verify_log
 from tests.builders import log_of, units_of
-from tests.summarisers import Noting
+from tests.summarisers import Noting, Scripted
 
 pytestmark = pytest.mark.django_db
 
@@ -86,6 +86,26 @@ def test_what_was_changed_behind_its_back_is_named(log: Log, statement: str, sta
     behind_its_back(statement)
     verdict = verify_log(log)
     assert (verdict.status, verdict.seq) == (status, seq), verdict
+    assert why in verdict.why
+
+
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("DELETE FROM chronicle_pin", "event 5: the pin that it promoted is gone"),
+        ("UPDATE chronicle_pin SET result = '\"x\"'", "event 5: its pin says something else"),
+        ("UPDATE chronicle_pin SET key = 'p1:x:2'", "event 5: its pin says something else"),
+        ("UPDATE chronicle_pin SET unit = 'x'", "event 5: its pin says something else"),
+    ],
+)
+def test_a_pin_that_is_gone_or_says_something_else_is_named(statement: str, why: str) -> None:
+    log = units_of(2)
+    consolidate(log, summariser=Scripted())
+    assert verify_log(log).status is Status.OK
+    behind_its_back(statement)
+    verdict = verify_log(log)
+
+    assert (verdict.status, verdict.seq) == ("BROKEN", 4)
     assert why in verdict.why
 
 

@@ -16,7 +16,7 @@ from chronicle.carry.rows import attachments_of
 from chronicle.carry.values import event_of
 from chronicle.envelope import CONTENT_KINDS, PROMOTED, RESERVED_NAMESPACE, Kind
 from chronicle.errors import InvalidPayload
-from chronicle.ingest.beside import pin_values
+from chronicle.pins import pin_values
 from chronicle.verifier import Head, wrong_event
 
 CONTENT = frozenset(str(kind) for kind in CONTENT_KINDS)
@@ -32,6 +32,7 @@ class ChainProof:
         self._head = Head(row.id, row.last_seq, row.head)
         self._previous = canonical.genesis(row.id)
         self._last: shapes.Event | None = None
+        self._owes_pin = False
         self._ids, self._keys = array("q"), array("q")
         self._sources: set[str] = set()
         self._named: set[str] = set()
@@ -42,11 +43,13 @@ class ChainProof:
 
     def event(self, line: int, row: shapes.Event) -> None:
         """Prove the next event."""
+        self._pinned(line)
         why = self._wrong(row)
         if why:
             refuse(line, f"event {self.seq + 1}: {why}", seq=self.seq)
         self._named.update(attachments_of(row.payload))
         self.seq, self._previous, self._last = row.seq, row.digest, row
+        self._owes_pin = _promotes(row)
         self.content.append(row.kind in CONTENT)
         self._ids.append(hash(row.event_id))
         if row.key is not None:
@@ -70,12 +73,18 @@ class ChainProof:
         event = self._last
         if event is None or event.seq != row.seq:
             refuse(line, f"pin of event {row.seq}: it does not stand behind that event", seq=self.seq)
-        if (event.kind, event.namespace, event.type) != (Kind.BOOKKEEPING, RESERVED_NAMESPACE, PROMOTED):
+        if not _promotes(event):
             refuse(line, f"pin of event {row.seq}: that event promoted no pin", seq=self.seq)
         given = canonical.parse(event.payload) if event.payload else None
         said = {"key": row.key, "kind": row.kind, "result": row.result, "attempts": row.attempts, "unit": row.unit}
         if not isinstance(given, dict) or pin_values(given) != said:
             refuse(line, f"pin of event {row.seq}: it is not what that event says", seq=self.seq)
+        self._owes_pin = False
+
+    def _pinned(self, line: int) -> None:
+        """Refuse a file that leaves out the pin which the last event promoted: a replay would miss it."""
+        if self._owes_pin and self._last is not None:
+            refuse(line, f"event {self._last.seq} promoted a pin, and the file does not hold it", seq=self.seq)
 
     def attachment(self, line: int, row: shapes.Attachment) -> None:
         """Prove that an attachment's bytes are those of its digest, and that an event names it."""
@@ -91,6 +100,7 @@ class ChainProof:
 
     def end(self, line: int) -> None:
         """Prove that the events reach the head, and that none stands twice; may be asked again."""
+        self._pinned(line)
         row = self._row
         if self.seq < row.last_seq:
             refuse(line, f"log {row.id} says {row.last_seq} events, {self.seq} are there", seq=self.seq, cut=True)
@@ -100,6 +110,10 @@ class ChainProof:
             if len(set(hashes)) != len(hashes):
                 refuse(line, f"log {row.id} holds two events of one {name}", seq=0)
             del hashes[:]
+
+
+def _promotes(event: shapes.Event) -> bool:
+    return (event.kind, event.namespace, event.type) == (Kind.BOOKKEEPING, RESERVED_NAMESPACE, PROMOTED)
 
 
 def not_canonical(text: str) -> str:

@@ -4,18 +4,15 @@ Guarantees: each content once, whoever brings it; a pin row for every promoted p
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from chronicle import canonical
 from chronicle.envelope import PROMOTED, RESERVED_NAMESPACE
 from chronicle.importers.protocol import Blob, Opened, Read
 from chronicle.importers.text import storable
 from chronicle.models import Attachment, Event, Log, Pin, Source
-
-WIDTHS = {"key": 200, "kind": 100, "unit": 100}
+from chronicle.pins import pin_values
 
 
 def keep_source(digest: str, opened: Opened, format: str) -> Source:
@@ -70,14 +67,3 @@ def keep_pins(log: Log, first_seq: int, added: Sequence[Read]) -> None:
 
 def _pin(log: Log, event_pk: int, payload: dict[str, object]) -> Pin:
     return Pin(log=log, event_id=event_pk, **pin_values(payload))
-
-
-def pin_values(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return what a pin's row says, from the payload of the event that promoted it."""
-    attempts = payload.get("attempts")
-    named = {"key": payload.get("key"), "kind": payload.get("kind"), "unit": payload.get("unit_id")}
-    return {
-        "result": canonical.dump(payload.get("result")),
-        "attempts": attempts if type(attempts) is int and 0 < attempts < 2**31 else 1,
-        **{name: str(value or "")[: WIDTHS[name]] for name, value in named.items()},
-    }

@@ -238,6 +238,8 @@ REFUSED: list[tuple[str, Change, str]] = [
     ("an event from a source unknown", _a_source_unknown, "event 1: its source is not in the file"),
     ("a payload that is no JSON", say("event", payload="{"), "event 1: its payload not JSON"),
     ("a payload of another form", say("event", payload='{"a": 1}'), "its payload is not in its canonical form"),
+    ("a pin that is not there", drop("pin"), "promoted a pin, and the file does not hold it"),
+    ("no pin at all", lambda bundle: bundle.drop(*bundle.of("pin")), "promoted a pin, and the file does not hold it"),
     ("a pin that says otherwise", say("pin", result='"x"'), "it is not what that event says"),
     ("a pin elsewhere", _a_pin_elsewhere, "pin of event 1: that event promoted no pin"),
     ("an attachment's bytes", say("attachment", data="AAAA"), "its bytes are not what was recorded"),
