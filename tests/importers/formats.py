@@ -288,6 +288,17 @@ FORMATS = (
         spoil="UPDATE writes SET value = x'c1' WHERE rowid = 1",
     ),
     Format(
+        "opencode",
+        {
+            "info": {"id": "msg_%ID%", "sessionID": "ses_1", "role": "user", "time": {"created": 1777881600000}},
+            "parts": [{"id": "prt_%ID%", "messageID": "msg_%ID%", "type": "text", "text": "%WORDS%"}],
+        },
+        ("info", "parts"),
+        whole='{"info":{"id":"ses_1","time":{"created":1777881600000}},"messages":[RECORDS]}',
+        between=",",
+        spoil="UPDATE part SET data = '{' WHERE id = 'prt_02a'",
+    ),
+    Format(
         "spacebot",
         {"id": "m%ID%", "role": "user", "content": "%WORDS%", "metadata": "{}"},
         ("content", "role", "metadata", "id"),
