@@ -14,6 +14,7 @@ from asgiref.sync import sync_to_async
 
 from chronicle.errors import SummaryFailed
 from chronicle.summarisers.protocol import Draft, Summariser
+from chronicle.unseen import blank
 
 type Draw = Callable[[], Draft | Awaitable[Draft]]
 type Steps[T] = Generator[Draw, Draft | Exception | None, T]
@@ -78,6 +79,6 @@ def checked(result: Any) -> Draft | Exception:
     """Return the draft, or SummaryFailed for what is none: nothing, another type, or no words."""
     if not isinstance(result, Draft):
         return SummaryFailed(f"The summariser gave {type(result).__name__}, not a draft.")
-    if not isinstance(result.prose, str) or not result.prose.strip():
+    if not isinstance(result.prose, str) or blank(result.prose):
         return SummaryFailed("The summariser gave no words.")
     return result

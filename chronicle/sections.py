@@ -22,6 +22,7 @@ from chronicle.errors import ChronicleFork, InvalidSection, SectionCollision, Su
 from chronicle.log import locked
 from chronicle.models import Anchor, AnchorKind, Edition, EditionState, Log, Origin, RollupSource, Section, SectionPin
 from chronicle.tokens import estimate
+from chronicle.unseen import blank
 
 TITLE = 80
 
@@ -157,7 +158,7 @@ def _check(edition: Edition, new: NewSection, *, level: int) -> Log:
         raise InvalidSection(f"Section {new.ref} is at level {new.level}, not {level}.")
     if not 1 <= new.from_seq <= new.to_seq:
         raise InvalidSection(f"Section {new.ref}: a range goes from 1 upwards, both ends inclusive.")
-    if not isinstance(new.prose, str) or not new.prose.strip() or not new.title.strip():
+    if not isinstance(new.prose, str) or blank(new.prose) or blank(new.title):
         raise InvalidSection(f"Section {new.ref} has no words; a unit without prose stays in the tail.")
     if canonical.unstorable(new.prose) is not None or canonical.unstorable(new.title) is not None:
         raise InvalidSection(f"Section {new.ref} holds a character no database takes.")

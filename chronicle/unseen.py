@@ -25,3 +25,8 @@ def mark_of(character: str) -> str:
 def with_marks(text: str) -> str:
     """Return a text with every unseen character replaced by its mark."""
     return UNSEEN.sub(lambda found: mark_of(found[0]), text)
+
+
+def blank(text: str) -> bool:
+    """True for a text without a character that anybody could see."""
+    return not UNSEEN.sub("", text).strip()

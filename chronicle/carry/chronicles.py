@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from chronicle.carry import shapes
 from chronicle.carry.file import refuse
 from chronicle.carry.values import section_digest
+from chronicle.unseen import blank
 from chronicle.verifier import Slot, holes_between, wrong_slot
 
 type Place = tuple[int, int, int]
@@ -60,7 +61,7 @@ class EditionProof:
         if kept is None:
             refuse(line, f"section {name}: there is no anchor for it")
         self._check_succession(line, name, row, kept.generations)
-        if not row.prose.strip() or not row.title.strip():
+        if blank(row.prose) or blank(row.title):
             refuse(line, f"section {name} has no words")
         if row.replaces_from is not None and row.replaces_from > self._last_seq:
             refuse(line, f"section {name} goes past the end of its log, {self._last_seq} (replaces_from)")

@@ -115,8 +115,18 @@ def _sources(log: Log) -> Iterator[shapes.Source]:
 def source_row(row: Source) -> shapes.Source:
     """Return a source as a row."""
     return shapes.Source(
-        digest=row.digest, name=row.name, format=row.format, size=row.size, ingested_at=moment(row.ingested_at)
+        digest=row.digest,
+        name=carried_name(row.name),
+        format=row.format,
+        size=row.size,
+        ingested_at=moment(row.ingested_at),
     )
+
+
+def carried_name(name: str) -> str:
+    """Return a file's name as it leaves this machine: of a path from the root, its last part alone."""
+    rooted = name.startswith(("/", "\\\\")) or name[1:3] in (":\\", ":/")
+    return name.replace("\\", "/").rpartition("/")[2] if rooted else name
 
 
 def _events(log: Log, named: set[str]) -> Iterator[shapes.Event | shapes.Pin]:

@@ -5,7 +5,10 @@ answered, `{"error": name, "message": sentence}`; the exit code stays that of th
 domain that a command does not handle is wrong use (exit 2). What argparse refuses stays plain.
 """
 
+import contextlib
 import json
+import os
+import sys
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -14,6 +17,7 @@ from chronicle.errors import ChronicleError
 from chronicle.management.terminal import plain
 
 REFUSED, WRONG_USE = 1, 2
+BROKEN_PIPE = 141  # as a shell says of a program that SIGPIPE ended
 NAMES = {REFUSED: "refused", WRONG_USE: "wrong_use"}
 
 
@@ -33,7 +37,13 @@ class AnsweringCommand(BaseCommand):
     def execute(self, *args: Any, **options: Any) -> str | None:
         self.answered = False
         try:
-            return self._handled(*args, **options)
+            done = self._handled(*args, **options)
+            self.stdout.flush()
+            return done
+        except BrokenPipeError:  # who reads has seen enough, as `| head` does: no traceback, as of any filter
+            with contextlib.suppress(OSError, ValueError):  # else the interpreter complains when it flushes at its end
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise SystemExit(BROKEN_PIPE) from None
         except CommandError as error:
             if options.get("json") and not self.answered:
                 self.answer({"error": _name(error), "message": str(error)})

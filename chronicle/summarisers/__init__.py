@@ -35,7 +35,7 @@ def summariser_named(
         return Outline()
     if name != "model":
         return _own(name)
-    if not model.strip():
+    if not model.strip() or model.strip().endswith(":"):
         words = "summariser 'model' needs a model: set MODEL=provider:name, or name one in the policy; or use outline"
         raise InvalidPolicy(words, field="model")
     return ModelSummariser(model.strip(), prompts or BUILT_IN, settings or Settings())

@@ -239,6 +239,7 @@ REFUSED: list[tuple[str, Change, str]] = [
     ("a payload that is no JSON", say("event", payload="{"), "event 1: its payload not JSON"),
     ("a payload of another form", say("event", payload='{"a": 1}'), "its payload is not in its canonical form"),
     ("a pin that is not there", drop("pin"), "promoted a pin, and the file does not hold it"),
+    ("prose that nobody can see", say("section", prose="\u200b\u2060"), "has no words"),
     ("no pin at all", lambda bundle: bundle.drop(*bundle.of("pin")), "promoted a pin, and the file does not hold it"),
     ("a pin that says otherwise", say("pin", result='"x"'), "it is not what that event says"),
     ("a pin elsewhere", _a_pin_elsewhere, "pin of event 1: that event promoted no pin"),

@@ -11,6 +11,7 @@ from chronicle import carry, receipts, sections
 from chronicle.append_only import missing
 from chronicle.carry import exporting, loading
 from chronicle.carry.landing import LogLanding
+from chronicle.carry.rows import carried_name
 from chronicle.errors import CarryRefused
 from chronicle.fold import consolidate
 from chronicle.log import append, read
@@ -302,3 +303,18 @@ def test_events_of_many_pages_and_sources_arrive_in_order(tmp_path: Path) -> Non
     carry.load(tmp_path / "a")
     assert list(Event.objects.order_by("seq").values_list("seq", flat=True)) == list(range(1, 5002))
     assert exported(tmp_path / "b").read_bytes() == (tmp_path / "a").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "carried"),
+    [
+        ("/home/ida/logs/run.sqlite", "run.sqlite"),
+        ("C:\\Users\\Ida\\run.sqlite", "run.sqlite"),
+        ("\\\\server\\share\\run.sqlite", "run.sqlite"),
+        ("pond/events/event-1.json", "pond/events/event-1.json"),
+        ("run.sqlite", "run.sqlite"),
+        ("a:b", "a:b"),
+    ],
+)
+def test_no_path_of_this_machine_leaves_it(name: str, carried: str) -> None:
+    assert carried_name(name) == carried

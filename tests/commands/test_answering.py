@@ -34,9 +34,9 @@ def refusal(code: int, *arguments: str) -> dict[str, Any]:
     return found
 
 
-def test_every_command_of_ours_answers_as_json_but_the_one_that_does_not_end() -> None:
+def test_every_command_of_ours_answers_as_json_but_those_that_do_not_end() -> None:
     commands = {name: import_module(f"chronicle.management.commands.{name}").Command for name in OURS}
-    assert [name for name, command in commands.items() if not issubclass(command, AnsweringCommand)] == ["up"]
+    assert [name for name, command in commands.items() if not issubclass(command, AnsweringCommand)] == ["mcp", "up"]
 
 
 @pytest.mark.parametrize(
@@ -91,3 +91,15 @@ def test_without_json_a_refusal_prints_nothing_on_stdout() -> None:
     with pytest.raises(CommandError):
         call_command("verify", "nosuch", stdout=out)
     assert out.getvalue() == ""
+
+
+def test_a_reader_that_has_seen_enough_ends_a_command_without_a_traceback() -> None:
+    class Closed(StringIO):
+        def write(self, _: str) -> int:
+            raise BrokenPipeError
+
+    log = log_of(3)
+    with pytest.raises(SystemExit) as ended:
+        call_command("verify", log.public_id, stdout=Closed())
+
+    assert ended.value.code == 141

@@ -169,3 +169,13 @@ def test_a_draw_of_the_job_is_lost_to_one_that_was_first(log: Log, monkeypatch: 
     assert done is not None and done.state == JobState.FAILED
     assert "ChronicleFork" in done.last_error and "3-4#2" in done.last_error and done.cost["wasted_tokens"] == 24
     assert isinstance(SummaryFailed("x"), jobs.FINAL_FOR["reconsolidate"])
+
+
+def test_a_repeat_names_the_generation_that_is_current_by_now_and_says_what_was_not_used(log: Log) -> None:
+    run(log.public_id, "3-4#1", "--accept-divergence", "--reason", "first")
+    run(log.public_id, "3-4#2", "--accept-divergence", "--reason", "second")
+    code, out = run(log.public_id, "3-4#1", "--accept-divergence", "--reason", "third")
+
+    assert code == 0
+    assert "It was asked for before and gave 3-4#2; 3-4#3 is current." in out
+    assert "what was said now was not used" in out

@@ -48,6 +48,8 @@ class Command(AnsweringCommand):
             ) from refusal
         except PinMiss as missing:
             raise CommandError(f"{plain(missing)} {OTHER_WAY}", returncode=REFUSED) from missing
+        if asked.payload_differs:
+            self.stderr.write("It was asked for before with another reason; what was said now was not used.")
         self._done(finished(asked.job), options)
 
     def _bill(self, bill: editions.RebuildBill, refusal: GenerativeRebuild, options: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from chronicle.management.answering import REFUSED, AnsweringCommand
 from chronicle.management.commands.consolidate import ASK_EVERY, DONE_BY, logs_named
 from chronicle.management.terminal import plain
 from chronicle.models import Job, JobState, Log
+from chronicle.reading import find
 
 OPEN = (JobState.QUEUED, JobState.RUNNING)
 
@@ -76,8 +77,16 @@ class Command(AnsweringCommand):
         if options["json"]:
             self.answer(answer)
             return
-        before = "It was asked for before. " if asked.replayed else ""
-        self.stdout.write(f"{before}{asked.section} is current; {asked.supersedes} stays readable.")
+        if not asked.replayed:
+            self.stdout.write(f"{asked.section} is current; {asked.supersedes} stays readable.")
+            return
+        edition = divergence.edition_of(Log.objects.get(public_id=job.target))
+        current = find(edition, str(asked.section).partition("#")[0]).ref
+        self.stdout.write(f"It was asked for before and gave {asked.section}; {current} is current.")
+        if asked.payload_differs:
+            self.stdout.write(
+                "The reason, the summariser or the prompt was another then; what was said now was not used."
+            )
 
 
 def _finished(asked: Asked) -> Asked:
