@@ -77,12 +77,13 @@ class Channel:
     titled: bool = False
     position: int = 0
     last: str = ""
+    starts: list[int] = field(default_factory=list)  # of ranges, the earliest last, that have no event behind them yet
     firsts: dict[int, str] = field(default_factory=dict)  # the first event behind each start of a range
 
     def behind(self, native: str, position: int) -> None:
         """Learn that an event was read: it is the first behind every start before this position that has none yet."""
-        for start in [start for start, first in self.firsts.items() if not first and start < position]:
-            self.firsts[start] = native
+        while self.starts and self.starts[-1] < position:
+            self.firsts[self.starts.pop()] = native
 
 
 class Spacebot:
@@ -224,7 +225,7 @@ class _Reading:
         timeless: set[int] = set()
         for channel in self.channels:
             yield Session(channel.session, text.storable(channel.title)[0])
-            channel.firsts = dict.fromkeys(sorted({waiting.after for waiting in channel.checkpoints}), "")
+            channel.starts = sorted({waiting.after for waiting in channel.checkpoints}, reverse=True)
             yield from self._channel(channel)
             timeless |= channel.maker.timeless
         for run in self.lone:
