@@ -74,11 +74,12 @@ class _Recorded(Mapping[str, Any]):
         slot = f"/{unit.partition('/')[2]}"
         own = Q(unit=unit) | Q(unit__startswith=f"{unit}~")  # a draw that was tried again has `~` and its number
         same = Q(unit__endswith=slot) | Q(unit__contains=f"{slot}~")
-        ranks = (When(own, then=Value(0)), When(same, then=Value(1))) if unit else ()
-        self._rank = Case(*ranks, default=Value(2), output_field=IntegerField())
+        ranks = (When(own, then=Value(0)), When(same, then=Value(1)))
+        # Without a unit there is nothing to rank: a bare constant to order by would be read as a column's number.
+        self._order = [Case(*ranks, default=Value(2), output_field=IntegerField())] if unit else []
 
     def __getitem__(self, key: str) -> Any:
-        pins = self._pins.filter(key=key).order_by(self._rank, "-event__seq")
+        pins = self._pins.filter(key=key).order_by(*self._order, "-event__seq")
         found = pins.values_list("result", flat=True).first()
         if found is None:
             raise KeyError(key)

@@ -28,15 +28,15 @@ def marker(reason: str = "turn", **given: Any) -> PendingEvent:
 
 
 def bookkeeping(**given: Any) -> PendingEvent:
-    """A pin's event."""
+    """The ledger's word that a unit's draws were given up: bookkeeping that promises no row elsewhere."""
     return PendingEvent(
         **{
             "kind": "bookkeeping",
             "actor_kind": "system",
             "actor": "ledger",
             "namespace": "anagrapheus",
-            "type": "PinPromoted",
-            "payload": {"key": "p1:model_call:00", "result": None},
+            "type": "PinsAbandoned",
+            "payload": {"unit_id": "1/1-2", "reason": "given up", "discarded": []},
             **given,
         }
     )

@@ -94,7 +94,7 @@ def test_a_server_that_cannot_be_reached_or_is_not_known_is_refused_and_nothing_
     other = ingested("postgres://ida:s3cret@h/other")
 
     assert down.refused[0].reason == "the server cannot be reached"
-    assert other.refused[0].reason == "no known tables; name what is read from it by --format (garden)"
+    assert other.refused[0].reason == "no known tables; name what is read from it by --format (chronica, garden)"
     assert "s3cret" not in f"{down}{other}"
     assert not Event.objects.exists()
 

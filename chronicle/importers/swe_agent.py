@@ -7,12 +7,12 @@ A run has no id: its session is the digest of its beginning, up to the agent's f
 those of mini-swe-agent. Refuses: an element that is no message, by its place.
 """
 
+import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from chronicle import canonical
 from chronicle.envelope import ActorKind
 from chronicle.importers import blocks, parts, text
 from chronicle.importers.making import Maker, Place, arguments
@@ -29,7 +29,8 @@ class Run:
     """What is known of the run before its messages are read again."""
 
     array: str
-    begins: list[bytes] = field(default_factory=list)
+    begins: Any = field(default_factory=hashlib.sha256)  # over the records before the agent's first words
+    begun: bool = False
     last_said: int = 0  # the record of the agent's last words
     stats: dict[str, Any] = field(default_factory=dict)
     agent: str = AGENT
@@ -38,7 +39,8 @@ class Run:
 
     @property
     def session(self) -> str:
-        return canonical.sha256(b"\n".join(self.begins))[:32]
+        digest: str = self.begins.hexdigest()
+        return digest[:32]
 
 
 class SweAgent:
@@ -67,7 +69,7 @@ class SweAgent:
         """Yield the items of a run."""
         run = _known(opened)
         maker = Maker(run.session)
-        if run.begins:
+        if run.begun:
             yield Session(run.session, run.task)
         for part in parts.parts(opened, *ARRAYS):
             if part.reason or part.is_header:
@@ -105,7 +107,8 @@ def _meet(run: Run, part: Part) -> None:
     value = part.value
     said = value.get("role") == "assistant" or run.array == "trajectory"
     if not run.last_said and not _is_demo(value):
-        run.begins.append(part.data)
+        run.begins.update(b"\n" + part.data if run.begun else part.data)
+        run.begun = True
     if said and not _is_demo(value):
         run.last_said = part.record
     if not run.task and value.get("role") == "user" and not _is_demo(value):

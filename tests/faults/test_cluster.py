@@ -15,6 +15,7 @@ from tests.plugins.worlds import MakeWorld
 
 WORKS_AGAIN_WITHIN = 120.0
 WEB = ("web server", "web worker")
+MCP = "MCP server"
 
 
 def free_port() -> int:
@@ -27,6 +28,12 @@ def free_port() -> int:
 def answers(port: int, path: str = "/healthz/") -> bool:
     with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
         return bool(answer.status == 200)
+    return False
+
+
+def listens(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5):
+        return True
     return False
 
 
@@ -47,14 +54,18 @@ def orphans(world: World, root: int) -> set[int]:
 ROLES = {"pusher": "pushing tasks at", "monitor": "monitoring at", "worker": "ready for work at"}
 
 
+def command_line(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+
+
 def role(world: World, site: int, name: str) -> int:
     """A living process of this role, once there is one."""
 
     def found() -> int | None:
         parents = world.processes()
-        heads = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid, parent in parents.items() if parent == site}
-        head = next((pid for pid, line in heads.items() if (b"qcluster" in line) == (name not in WEB)), None)
-        if name in ("web server", "cluster"):
+        started_as = "web" if name in WEB else "mcp" if name == MCP else "tasks"
+        head = next((pid for pid, above in parents.items() if above == site and started_as in command_line(pid)), None)
+        if name in ("web server", "cluster", MCP):
             return head
         below = sorted(pid for pid, parent in parents.items() if parent == head)
         if name in ("web worker", "sentinel"):
@@ -70,13 +81,15 @@ def role(world: World, site: int, name: str) -> int:
 def test_work_goes_on_after_each_process_of_the_site_is_killed_and_nothing_is_orphaned(make_world: MakeWorld) -> None:
     world, port = make_world(JOB_LEASE="2", WORKER_SILENCE="10"), free_port()
     world.ask("units", log="dinner", contents=["unit"])  # so that the sample stays away
-    site = world.start("manage.py", "up", "--port", str(port), name="up")
+    mcp = free_port()
+    site = world.start("manage.py", "up", "--port", str(port), "--mcp-port", str(mcp), name="up")
     world.ask("tick_often", every=0.5)
     works(world, port, "at first")
 
-    for name in (*WEB, "cluster", "sentinel", "pusher", "monitor", "worker", "worker"):
+    for name in (*WEB, MCP, "cluster", "sentinel", "pusher", "monitor", "worker", "worker"):
         os.kill(role(world, site.pid, name), signal.SIGKILL)
         works(world, port, f"after the {name}")
+        until(lambda: listens(mcp), WORKS_AGAIN_WITHIN)
         until(lambda: not orphans(world, site.pid), 5)
     os.kill(role(world, site.pid, "pusher"), signal.SIGSTOP)  # it lives, and nothing is done: only silence tells
     works(world, port, "after a stall")
