@@ -86,12 +86,17 @@ _COLUMNS = (
 )  # fmt: skip
 
 
+def _is_name(head: str) -> bool:
+    """True for a tool's bare name, whose arguments are in the payload; what importers write names them already."""
+    return len(head.split()) == 1
+
+
 def _row(values: dict[str, Any], sought: range) -> Row:
     head, length = values["head"], values["length"]
     if not head:
         lead = "" if values["type"] == values["kind"] else f"{values['type']} "
         head, length = lead + values["payload_head"], len(lead) + values["payload_size"]
-    joined = bool(values["kind"] == Kind.TOOL_REQUEST and values["head"] and values["payload_size"])
+    joined = values["kind"] == Kind.TOOL_REQUEST and _is_name(values["head"]) and bool(values["payload_size"])
     if joined:
         head, length = f"{head} {values['payload_head']}", length + 1 + values["payload_size"]
     spoken = values["kind"] in SPOKEN_KINDS

@@ -160,3 +160,11 @@ def test_a_request_shows_its_arguments_after_its_words_and_leads_to_the_whole(pa
     assert cut.length == len("places.search ") + cut.size
     assert (bare.text, spoken.text) == ("places.search", "spoken")
     assert 'hx-target="#c2"' not in page.get(f"/logs/{log.public_id}/events/").content.decode()
+
+
+def test_arguments_that_the_words_hold_already_are_not_shown_twice(page: Client):
+    log = log_of([said('Read {"file": "a.txt"}', kind="tool_request", payload={"arguments": {"file": "a.txt"}})])
+
+    row = page.get(f"/logs/{log.public_id}/events/").context["page"].rows[0]
+
+    assert (row.text, row.size) == ('Read {"file": "a.txt"}', len('{"arguments":{"file":"a.txt"}}'))
