@@ -210,6 +210,12 @@ class BrokenFile(ChronicleError):
     name = "broken_file"
 
 
+class UploadDecided(ChronicleError):
+    """What became of an upload is decided already: it is ingested, or thrown away."""
+
+    name = "upload_decided"
+
+
 class AppendOnly(ChronicleError):
     """Something tried to change or delete a record."""
 

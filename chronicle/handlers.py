@@ -17,18 +17,17 @@ from chronicle import reconsolidate as redrawing
 from chronicle.divergence import named
 from chronicle.errors import ChronicleError, ChronicleFork, InvalidPolicy, LeaseLost, LogNotFound, PinMiss, Superseded
 from chronicle.importers.protocol import Refused
-from chronicle.ingest import FileReport, Found, found, ingest_file, totals
+from chronicle.ingest import FileReport, Found, found, ingest_file, keeping
 from chronicle.jobs import Held
 from chronicle.models import Log
 
 TELL_EVERY = 1.0
-REPORTS_KEPT = 500
-REFUSALS_KEPT = 50
 
 
 def install() -> None:
     """Name the kinds; called once, when the application is ready."""
-    jobs.HANDLERS.update(canary=canary, consolidate=consolidate, ingest=uploads.ingest, ingest_path=ingest_path)
+    jobs.HANDLERS.update(canary=canary, consolidate=consolidate, ingest_path=ingest_path)
+    jobs.HANDLERS.update({uploads.KIND: uploads.ingest, uploads.PREVIEW: uploads.preview})
     jobs.HANDLERS.update({asking.RECONSOLIDATE: reconsolidate, asking.REBUILD: rebuild})
     # Who accepted a divergence accepted one draw: what came of it is told, and asked for again by a person.
     jobs.FINAL_FOR[asking.RECONSOLIDATE] = (ChronicleError, TypeError)
@@ -113,17 +112,7 @@ def ingest_path(held: Held) -> Mapping[str, Any]:
     for number, file in enumerate(files):
         reports.append(_ingest(file, held, _teller(held, number, len(files), file.path.name)))
     held.progress(len(files), len(files), "files")
-    added = sum(log.added for report in reports for log in report.logs)
-    counted = totals([report.as_json() for report in reports])
-    return {"files": _kept(reports), "of": len(files), "added": added, "totals": counted._asdict()}
-
-
-def _kept(reports: list[FileReport]) -> list[dict[str, Any]]:
-    """As many reports as fit into a row, those with refusals first, then those passed by; each says how many it had."""
-    if len(reports) > REPORTS_KEPT:
-        reports = sorted(reports, key=lambda report: (not report.refusals, not report.skipped))[:REPORTS_KEPT]
-    found = [report.as_json() for report in reports]
-    return [report | {"refused": report["refused"][:REFUSALS_KEPT]} for report in found]
+    return keeping.reports(reports)
 
 
 def _ingest(file: Found, held: Held, tell: Callable[[int, int | None, str], None]) -> FileReport:

@@ -35,6 +35,7 @@ KEPT_DONE = timedelta(days=30)
 OPEN = (JobState.QUEUED, JobState.RUNNING, JobState.PARKED)
 # Trying again cannot help these: the job fails at once and frees its key.
 FINAL = (BrokenFile, LogNotFound, UnknownFormat)
+REPORTS = ("ingest", "ingest_path")  # what was taken in, and what was refused of it, stays to be read
 FINAL_FOR: dict[str, tuple[type[Exception], ...]] = {}  # more of them by kind, filled with HANDLERS
 
 
@@ -185,7 +186,7 @@ class Swept(NamedTuple):
 
 
 def sweep(now: datetime) -> Swept:
-    """Queue jobs whose lease has ended, park those that lost their worker three times, clear old finished ones."""
+    """Queue jobs whose lease has ended, park those that lost their worker three times, clear old ones but reports."""
     lost = Job.objects.filter(state=JobState.RUNNING, lease_until__lt=now)
     free = {"lease_token": None, "lease_until": None, "next_try": now}
     parked = lost.filter(attempts__gte=MAX_ATTEMPTS).update(
@@ -194,7 +195,8 @@ def sweep(now: datetime) -> Swept:
     requeued = lost.update(
         state=JobState.QUEUED, last_error="WorkerLost: the worker died, or was held up past its lease.", **free
     )
-    cleared, _ = Job.objects.filter(state=JobState.DONE, finished_at__lt=now - KEPT_DONE).delete()
+    over = Job.objects.filter(state=JobState.DONE, finished_at__lt=now - KEPT_DONE)
+    cleared, _ = over.exclude(kind__in=REPORTS).delete()
     if requeued or parked:
         logger.warning("swept: %s jobs of lost workers queued again, %s parked", requeued, parked)
     return Swept(requeued, parked, cleared)

@@ -15,13 +15,13 @@ from django_q.conf import Conf
 from django_q.models import OrmQ, Schedule
 from django_q.tasks import async_task
 
-from chronicle import fold, health, jobs
+from chronicle import fold, health, jobs, uploads
 from chronicle.models import Job, JobState, Log
 
 TICK = "chronicle.tasks.tick"
 WORK = "chronicle.tasks.work"
 # Seconds a job of this kind may take; the lease is renewed meanwhile, so a dead worker is noticed long before.
-LIMITS = {"ingest": 6 * 3600, "ingest_path": 6 * 3600, "consolidate": 3600, "reconsolidate": 3600}
+LIMITS = {"ingest": 6 * 3600, "ingest_path": 6 * 3600, "preview": 6 * 3600, "consolidate": 3600, "reconsolidate": 3600}
 LIMIT = 600
 BRINGS_EVENTS = {"ingest", "ingest_path"}
 KICKED_AT_MOST = 50
@@ -50,6 +50,7 @@ def tick() -> None:
     """Each minute: sing, free the jobs of lost workers, queue the logs that are due, kick what waits."""
     health.beat(health.CANARY)
     jobs.sweep(timezone.now())
+    uploads.sweep(timezone.now())
     _consolidations(fold.due_logs())
     health.warn_of_missing_triggers()
     _forget_unanswered()

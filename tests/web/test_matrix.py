@@ -29,7 +29,9 @@ EVERYONE = ("anonymous", *SIGNED_IN)
 class Row:
     """What an address takes and who may read it. `args` gives the kwargs of one that exists."""
 
-    kind: str  # open: all · signed: who is signed in · log: who may see the log · own: maker and admins · act · token
+    kind: (
+        str  # open: all · signed: who is signed in · log: who may see the log · own (act): maker, admin · act · token
+    )
     args: Callable[[World], dict[str, Any]] = lambda _: {}
     unknown: tuple[dict[str, Any], ...] = ()  # kwargs, put over `args`, of what is not there
 
@@ -49,6 +51,8 @@ ROWS = {
     "jobs": Row("signed"),
     "ingest": Row("signed"),
     "ingest-job": Row("own", lambda known: {"job_id": known.upload.pk}, ({"job_id": 999_999},)),
+    "upload-accept": Row("own act", lambda known: {"job_id": known.preview.pk}, ({"job_id": 999_999},)),
+    "upload-discard": Row("own act", lambda known: {"job_id": known.preview.pk}, ({"job_id": 999_999},)),
     "job-retry": Row("act", lambda known: {"job_id": known.parked.pk}, ({"job_id": 999_999},)),
     "unit-retry": Row("act", lambda known: {"failure_id": known.failure.pk}, ({"failure_id": 999_999},)),
     "chronicle": Row("log", of_log()),
@@ -138,7 +142,7 @@ def test_what_takes_tokens_asks_for_one_whoever_is_signed_in(known: World, who: 
     assert database_digest() == before
 
 
-@pytest.mark.parametrize("name", rows("signed", "log", "own", "act"))
+@pytest.mark.parametrize("name", rows("signed", "log", "own", "act", "own act"))
 def test_anonymous_is_sent_to_sign_in_whatever_the_address_leads_to(
     known: World, who: dict[str, Client], name: str
 ) -> None:
@@ -216,6 +220,24 @@ def test_an_action_is_a_post_of_who_may_see_what_it_acts_on(
     for person in GRANTED:
         Job.objects.filter(pk=known.parked.pk).update(state=JobState.PARKED)
         assert who[person].post(address).status_code == 302
+
+
+@pytest.mark.promise("K5")
+@pytest.mark.parametrize("name", rows("own act"))
+def test_an_action_on_an_upload_is_a_post_of_who_made_it_or_of_an_admin(
+    known: World, who: dict[str, Client], name: str
+) -> None:
+    row = ROWS[name]
+    address = reverse(name, kwargs=row.args(known))
+    absent = who["stranger"].post(reverse(name, kwargs=row.args(known) | row.unknown[0]))
+    before = database_digest()
+    assert absent.status_code == 404
+    for person in ("stranger", "group reviewer"):
+        assert essence(who[person].post(address)) == essence(absent)
+    assert [who[person].get(address).status_code for person in SIGNED_IN] == [405] * 4
+    assert database_digest() == before
+    for person in ("reviewer", "admin"):  # its files are not there: it can be thrown away, not ingested
+        assert who[person].post(address).status_code == (302 if name == "upload-discard" else 409)
 
 
 def test_signing_out_is_a_post(known: World, who: dict[str, Client]) -> None:

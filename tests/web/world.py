@@ -18,11 +18,13 @@ DIGEST = "ab" * 32
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """`upload` was made by the reviewer; `parked` and `failure` are of the log, `redraw` waits to draw 1-3
+    """`upload` and `preview` (it failed) were made by the reviewer;
+    `parked` and `failure` are of the log, `redraw` waits to draw 1-3
     again, `rebuild` the whole chronicle. Receipt 1 is of a brief."""
 
     log: Log
     upload: Job
+    preview: Job
     parked: Job
     failure: UnitFailure
     redraw: Job
@@ -45,13 +47,15 @@ def world(*, units: int = 13) -> World:
     Job.objects.filter(pk=parked.pk).update(state=JobState.PARKED, last_error="WorkerLost: it died three times.")
     files = {"owner": OWNER, "files": [{"path": "none/1", "name": "dinner.jsonl"}]}
     upload = jobs.enqueue("ingest", "dinner.jsonl", key="upload", args=files, made_by="reviewer")
+    looked = jobs.enqueue("preview", "dinner.jsonl", key="preview", args=files, made_by="reviewer")
+    Job.objects.filter(pk=looked.pk).update(state=JobState.FAILED, last_error="OSError: no space left on device")
     failure = failures.keep(
         sections.current_edition(log), 0, log.last_seq, log.last_seq, SummaryFailed("the model gave no prose")
     )
     redraw = asking.reconsolidation(log, "1-3", accepted=True, by="root", reason="a wrong number").job
     rebuild = asking.rebuilding(log, accepted=True, by="root", reason="a better prompt").job
     receipts.read_brief(log, by="concierge", capability="read")
-    return World(log, upload, parked, failure, redraw, rebuild)
+    return World(log, upload, looked, parked, failure, redraw, rebuild)
 
 
 def people() -> dict[str, Client]:

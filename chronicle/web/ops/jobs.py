@@ -29,8 +29,9 @@ from chronicle.models import Job, JobState, Log, UnitFailure
 from chronicle.web.respond import respond
 
 PAGE = 50
-UPLOAD, OF_PATH = "ingest", "ingest_path"
+UPLOAD, PREVIEW, OF_PATH = "ingest", "preview", "ingest_path"
 REPORTED = (UPLOAD, OF_PATH)  # the kinds whose result is a report of files
+WITH_PAGE = (*REPORTED, PREVIEW)
 OF_LOGS = ("consolidate", RECONSOLIDATE)  # the kinds whose target is a log's id; any other's is only words
 # What each state is called on a page, and the shape that stands before the word.
 WORDS = {
@@ -84,21 +85,27 @@ class Row:
         return f"{said.get('done', 0)} of {of} {said.get('what', '')}".rstrip()
 
     @property
-    def reported(self) -> bool:
-        return self.job.kind in REPORTED
+    def has_page(self) -> bool:
+        return self.job.kind in WITH_PAGE
+
+    @property
+    def decided(self) -> str:
+        """What became of the files of a preview; empty while nobody decided."""
+        result = self.job.result or {}
+        return "thrown away" if "discarded" in result else "ingested" if "ingest" in result else ""
 
     @property
     def totals(self) -> Totals | None:
         """What the report of files counts; None before there is one."""
         result = self.job.result
-        if not self.reported or result is None:
+        if self.job.kind not in REPORTED or result is None:
             return None
         return Totals(**result["totals"]) if "totals" in result else totals(result["files"])
 
     @property
     def handed_in(self) -> int:
         """How many files there are; 0 while nobody has counted them."""
-        if self.job.kind == UPLOAD:
+        if self.job.kind in (UPLOAD, PREVIEW):
             return len(self.job.args["files"])
         return int((self.job.result or {}).get("of") or self.job.progress.get("of") or 0)
 
@@ -125,7 +132,7 @@ def visible_jobs(user: User) -> QuerySet[Job]:
     """Return the jobs this person may see. A log's jobs go by the log alone, so a grant taken back hides them."""
     if user.is_superuser:
         return Job.objects.all()
-    own = Q(kind=UPLOAD, made_by=user.get_username())
+    own = Q(kind__in=(UPLOAD, PREVIEW), made_by=user.get_username())
     granted = Q(kind=OF_PATH, args__owner__in=list(granted_owners(user)))
     of_logs = Q(kind__in=OF_LOGS, target__in=visible_logs(user).values("public_id"))
     return Job.objects.filter(own | granted | of_logs)

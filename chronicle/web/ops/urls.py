@@ -12,4 +12,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("jobs/units/<seq:failure_id>/retry/", jobs.retry_unit, name="unit-retry"),
     path("ingest/", ingest.ingest, name="ingest"),
     path("ingest/<seq:job_id>/", ingest.ingest_job, name="ingest-job"),
+    path("ingest/<seq:job_id>/accept/", ingest.accept, name="upload-accept"),
+    path("ingest/<seq:job_id>/discard/", ingest.discard, name="upload-discard"),
 ]

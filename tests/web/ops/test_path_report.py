@@ -7,7 +7,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from chronicle import handlers, jobs
+from chronicle import jobs
+from chronicle.ingest import keeping
 from chronicle.models import Grant, Job, Log
 from tests.importers.files import EVENTS
 
@@ -99,8 +100,8 @@ def test_who_may_see_the_owners_logs_sees_the_report_and_nobody_else(job: Job) -
 def test_what_does_not_fit_into_the_row_is_counted_and_refusals_are_kept_first(
     admin: Client, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handlers, "REPORTS_KEPT", 2)
-    monkeypatch.setattr(handlers, "REFUSALS_KEPT", 1)
+    monkeypatch.setattr(keeping, "FILES", 2)
+    monkeypatch.setattr(keeping, "LINES_IN_ALL", 2)
     args = {"path": str(folder), "owner": "alice"}
     done = jobs.run(jobs.enqueue("ingest_path", folder.name, key="path", args=args, made_by="up").pk)
     assert done is not None and done.result is not None
