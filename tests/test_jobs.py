@@ -313,6 +313,16 @@ def test_finished_jobs_are_cleared_after_a_month_and_failed_ones_stay(clock: Clo
 
 
 @pytest.mark.django_db
+def test_the_reports_of_ingests_stay_to_be_read_and_previews_do_not(clock: Clock) -> None:
+    for kind in ("ingest", "ingest_path", "preview"):
+        job = queued(kind)
+        Job.objects.filter(pk=job.pk).update(kind=kind, state=JobState.DONE, finished_at=clock())
+    clock.move(days=31)
+    assert jobs.sweep(clock()).cleared == 1
+    assert sorted(job.kind for job in Job.objects.all()) == ["ingest", "ingest_path"]
+
+
+@pytest.mark.django_db
 @pytest.mark.promise("K31")
 def test_what_is_spent_under_a_lost_lease_counts_as_wasted(clock: Clock) -> None:
     late = held()
