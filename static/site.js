@@ -123,13 +123,19 @@
     act();
   });
 
+  // Before a swap: was the focus in what goes? A region that renews itself takes it from nowhere else.
+  let focusWasThere = false;
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const gone = event.detail.target;
+    focusWasThere = gone !== document.body && gone.contains(document.activeElement);
+  });
   // After a swap: times, the sentence of N of M read out, and the focus kept where what had it is gone.
   document.addEventListener("htmx:afterSettle", (event) => {
     const fresh = document.getElementById(event.detail.elt.id) || document.body;
     showTimes(fresh);
     const sentence = fresh.querySelector(".of");
     if (sentence) say(sentence.textContent.trim());
-    if (document.activeElement === document.body && fresh !== document.body) {
+    if (focusWasThere && document.activeElement === document.body && fresh !== document.body) {
       fresh.tabIndex = -1;
       fresh.focus({ preventScroll: true });
     }
