@@ -99,9 +99,7 @@ def _made(root: Path, inside: str, number: str) -> tuple[str, BinaryIO]:
     """Make the file at its place, or as a number where none can lie there or one does; return where that is."""
     place = root / TREE / inside
     if inside:
-        with contextlib.suppress(
-            OSError, ValueError
-        ):  # too long, or something lies there
+        with contextlib.suppress(OSError, ValueError):  # too long, or something lies there
             place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             return f"{TREE}/{inside}", place.open("xb")
     return number, (root / number).open("xb")

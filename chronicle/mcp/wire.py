@@ -18,6 +18,7 @@ from chronicle.mcp import asked
 from chronicle.mcp.asked import Answer, Caller
 from chronicle.mcp.door import CALLER, PATH, App, Door
 from chronicle.mcp.threads import aside
+from chronicle.mcp.whole import Asked, Given, Told
 
 type Context = ServerRequestContext[Any, Any]
 
@@ -27,10 +28,11 @@ HINTS = types.ToolAnnotations(title=asked.TITLE, read_only_hint=True, open_world
 
 
 async def stdio(caller: Caller) -> None:
-    """Answer one client on stdin and stdout, until it goes."""
-    server = _server(lambda _: caller)
+    """Answer one client on stdin and stdout, until it goes and has its answers."""
+    server, asked_for = _server(lambda _: caller), Asked()
     async with stdio_server() as (given, told):
-        await server.run(given, told, server.create_initialization_options())
+        options = server.create_initialization_options()
+        await server.run(Given(given, asked_for), Told(told, asked_for), options)
 
 
 def http() -> App:

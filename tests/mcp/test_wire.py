@@ -285,20 +285,25 @@ def spoken(site: Site, log: str, token: str) -> subprocess.CompletedProcess[str]
     command = [sys.executable, "manage.py", "mcp", "--log", log]
     environment = {**site.world.environment, "CHRONICLE_TOKEN": token, "LOG_LEVEL": "DEBUG"}
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    call = {"name": "chronicle", "arguments": {"action": "list"}}
     lines = [
         json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}),
         json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
         "this is no protocol",
         json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}),
+        *(json.dumps({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call}) for id in range(3, 9)),
     ]
     text = "".join(f"{line}\n" for line in lines)
     return subprocess.run(command, cwd=ROOT, env=environment, input=text, capture_output=True, text=True, timeout=60)
 
 
-def test_on_stdout_there_is_the_protocol_and_nothing_else(site: Site) -> None:
+def test_on_stdout_is_the_protocol_alone_and_who_says_all_at_once_gets_every_answer(
+    site: Site,
+) -> None:
     ended = spoken(site, LOG, site.token())
     told = [json.loads(line) for line in ended.stdout.splitlines()]
-    assert ended.returncode == 0 and {one.get("id") for one in told} >= {1, 2}
+    assert ended.returncode == 0 and {one.get("id") for one in told} >= set(range(1, 9)), ended.stderr
+    assert all(one["result"] for one in told if one.get("id"))
     assert all(one["jsonrpc"] == "2.0" for one in told)
 
 

@@ -29,9 +29,7 @@ EVERYONE = ("anonymous", *SIGNED_IN)
 class Row:
     """What an address takes and who may read it. `args` gives the kwargs of one that exists."""
 
-    kind: (
-        str  # open: all · signed: who is signed in · log: who may see the log · own (act): maker, admin · act · token
-    )
+    kind: str  # open: all · signed: who is signed in · log: who may see the log · own (act): maker, admin · act · token
     args: Callable[[World], dict[str, Any]] = lambda _: {}
     unknown: tuple[dict[str, Any], ...] = ()  # kwargs, put over `args`, of what is not there
 
