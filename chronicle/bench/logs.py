@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from django.db import connection
 from chronicle import log as logs
 from chronicle.bench import material
 from chronicle.bench.figures import Figure, Size, compare, seconds
+from chronicle.importers import lines, registry
 from chronicle.ingest import ingest_file
 from chronicle.models import Event, Log
 
@@ -20,6 +22,7 @@ def measure(size: Size, folder: Path) -> Iterator[Figure]:
     with raw_table(folder / "raw.sqlite3") as raw:
         yield _append_one(size, raw)
         yield _append_many(size, raw)
+    yield _read(size, folder)
     yield _ingest(size, folder)
 
 
@@ -74,13 +77,31 @@ def _append_many(size: Size, raw: sqlite3.Connection) -> Figure:
     return compare(name, ours / batch, unit="µs", scale=1e6, against=against, yardstick=theirs / batch)
 
 
+def _read(size: Size, folder: Path) -> Figure:
+    """The importer alone: lines into events, nothing written."""
+    path = material.write_transcript(folder / "read.jsonl", size.lines, "session-read")
+    importer, times = registry.named("claude-code"), 3
+    ours = seconds(lambda: deque(importer.read(lines.open_file(path)), maxlen=0), times)
+    text = path.read_text().splitlines()
+    theirs = seconds(lambda: [json.loads(line) for line in text], times)
+    each = len(text)
+    return compare(
+        f"read a transcript of {size.lines} lines into events, per line",
+        ours / each,
+        unit="µs",
+        scale=1e6,
+        against="json.loads of the same lines",
+        yardstick=theirs / each,
+    )
+
+
 def _ingest(size: Size, folder: Path) -> Figure:
     paths = [material.write_transcript(folder / f"{n}.jsonl", size.lines, f"session-{n}") for n in range(3)]
     waiting = iter(paths)
     ours = seconds(lambda: ingest_file(next(waiting), owner="bench"), len(paths))
-    lines = paths[0].read_text().splitlines()
-    theirs = seconds(lambda: [json.loads(line) for line in lines], len(paths))
+    text = paths[0].read_text().splitlines()
+    theirs = seconds(lambda: [json.loads(line) for line in text], len(paths))
     name = f"ingest a transcript of {size.lines} lines, per line"
     against = "json.loads of the same lines"
-    each = len(lines)
+    each = len(text)
     return compare(name, ours / each, unit="µs", scale=1e6, against=against, yardstick=theirs / each)
