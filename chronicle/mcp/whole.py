@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import Any, Self
 
 import anyio
-import mcp_types as types
 
 PATIENCE = 60.0
 
@@ -22,14 +21,15 @@ class Asked:
 
     def came(self, said: Any) -> None:
         message = getattr(said, "message", None)  # else an error in the place of a message
-        if isinstance(message, types.JSONRPCRequest):
-            self._open.add(message.id)
-        elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
-            self._over((message.params or {}).get("requestId"))
+        method, id = getattr(message, "method", None), getattr(message, "id", None)
+        if method is not None and id is not None:
+            self._open.add(id)
+        elif method == "notifications/cancelled":
+            self._over((getattr(message, "params", None) or {}).get("requestId"))
 
     def went(self, said: Any) -> None:
-        if isinstance(said.message, types.JSONRPCResponse | types.JSONRPCError):
-            self._over(said.message.id)
+        if getattr(said.message, "method", None) is None:  # an answer, or a refusal
+            self._over(getattr(said.message, "id", None))
 
     def _over(self, id: Any) -> None:
         self._open.discard(id)
