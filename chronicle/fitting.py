@@ -5,7 +5,7 @@ a line, then the oldest lines are dropped, then the newest entry becomes a line,
 tail are left out, then that line goes, then the header is shortened. The first state that costs no more than
 the budget is taken, so more budget never shows less, and nothing is ever above it. What is left out is
 always the oldest of its kind. A tail that is cut starts where no request is missing at its start.
-Refuses: a budget below 1.
+Refuses: a budget below 1 or above MAX_BUDGET.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +14,8 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from chronicle.errors import InvalidPolicy
+
+MAX_BUDGET = 10_000_000  # tokens
 
 
 class Piece(NamedTuple):
@@ -62,8 +64,8 @@ def fit(
     `headings` is what headers and labels cost in a state; `forms` is how many forms the header has, the last of
     which costs nothing. A tail that is given whole, beside the budget, is an empty one here.
     """
-    if budget is not None and budget < 1:
-        raise InvalidPolicy(f"A budget is 1 token or more, not {budget}.", field="budget")
+    if budget is not None and not 1 <= budget <= MAX_BUDGET:
+        raise InvalidPolicy(f"A budget is 1 to {MAX_BUDGET:,} tokens, not {budget}.", field="budget")
     lines = [0, *accumulate(piece.line for piece in pieces)]
     full = [0, *accumulate(piece.full for piece in pieces)]
     events = [0, *accumulate(tail.costs)]

@@ -265,7 +265,7 @@ def test_a_seq_that_the_log_does_not_have_is_refused_with_those_it_has() -> None
     for wrong in (0, -1, 4, 10**30):
         with pytest.raises(InvalidFilter, match="has the seqs 1 to 3"):
             write(log, upto_seq=wrong)
-    with pytest.raises(InvalidPolicy, match="1 token or more"):
+    with pytest.raises(InvalidPolicy, match="1 to 10,000,000 tokens"):
         write(log, budget=0)
 
 

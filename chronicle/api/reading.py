@@ -18,12 +18,12 @@ from chronicle.api.answers import answer
 from chronicle.api.auth import EXPAND, READ, who
 from chronicle.api.described import reads, refusals
 from chronicle.api.shapes import MAX_SEQ, BriefAnswer, ExpandAnswer, ListAnswer, OpenAnswer
+from chronicle.fitting import MAX_BUDGET
 from chronicle.models import Edition, Receipt
 from chronicle.sections import current_edition
 
 router = Router(tags=["reading"])
 
-MAX_BUDGET = 10_000_000
 TEXT = "text/plain"
 
 

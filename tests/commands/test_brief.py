@@ -42,7 +42,17 @@ def test_as_json_it_says_what_the_text_was_made_of(log: Log, capsys: Any) -> Non
     assert canonical.sha256(answer["text"].encode()) == answer["digest"]
 
 
-@pytest.mark.parametrize("wrong", [["--upto", "7"], ["--upto", "0"], ["--budget", "0"], ["--budget", "-5"]])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["--upto", "7"],
+        ["--upto", "0"],
+        ["--budget", "0"],
+        ["--budget", "-5"],
+        ["--budget", "9" * 20],
+        ["--budget", "10000001"],
+    ],
+)
 def test_what_cannot_be_asked_is_wrong_use_and_leaves_no_receipt(log: Log, wrong: list[str]) -> None:
     with pytest.raises(CommandError) as refused:
         call_command("brief", log.public_id, *wrong)

@@ -85,5 +85,5 @@ def test_without_a_budget_everything_is_shown() -> None:
 
 
 def test_a_budget_below_one_is_refused() -> None:
-    with pytest.raises(InvalidPolicy, match="1 token or more, not 0"):
+    with pytest.raises(InvalidPolicy, match="1 to 10,000,000 tokens, not 0"):
         fit([], Tail(), headings_of((60, 12)), forms=FORMS, budget=0)
