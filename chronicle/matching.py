@@ -3,7 +3,8 @@
 Guarantees: the scope is inside the query, so a row outside of it is never found and never counted; pages are cut
 after a row, by the order that holds now, never by offset; nothing of a query is syntax. Both databases find the
 same rows. As written means: the case of the letters a to z does not matter, other letters are tried in their
-usual forms; a payload is ASCII with escapes, so it is looked through for the escaped text.
+usual forms; a payload is ASCII with escapes, so it is looked through for the escaped text. No index holds texts as
+they are written, so a page of them looks through LOOKED_THROUGH rows at most and says where it stopped.
 Refuses nothing.
 """
 
@@ -25,19 +26,22 @@ from chronicle.models import Event, Section
 from chronicle.terms import Terms, begins, plain
 
 ESCAPED = "payload"
+LOOKED_THROUGH = 50_000
 
 
 @dataclass(frozen=True, slots=True)
 class Matched:
     """The keys of a page of rows, best first; `of` counts all that match in the scope; `more` follow the page.
 
-    `every_term` is False where no row holds all that was asked for, so that these hold some of it.
+    `every_term` is False where no row holds all that was asked for, so that these hold some of it. `stopped` is the
+    key of the last row that was looked through where older ones were not: `of` counts from the page's beginning to it.
     """
 
     pks: tuple[int, ...] = ()
     of: int = 0
     more: bool = False
     every_term: bool = True
+    stopped: int | None = None
 
 
 def index_of[M: Model](within: QuerySet[M]) -> Index:
@@ -49,16 +53,27 @@ def as_written[M: Model](
     within: QuerySet[M], text: str, *, limit: int, after: int | None = None, order: tuple[str, ...] = ("-pk",)
 ) -> Matched:
     """Match rows that hold `text`, the newest first; a page begins after the row of key `after`."""
-    return newest(within.filter(holding(within, text)), limit=limit, after=after, order=order)
+    return _looked_through(within, holding(within, text), limit, after, order)
 
 
-def newest[M: Model](
-    within: QuerySet[M], *, limit: int, after: int | None = None, order: tuple[str, ...] = ("-pk",)
+def _looked_through[M: Model](
+    within: QuerySet[M], holds: Q, limit: int, after: int | None, order: tuple[str, ...]
 ) -> Matched:
-    """Match every row of a scope, the newest first."""
+    """Look at row after row, the newest first: at all of a scope, or at LOOKED_THROUGH from the page's beginning on."""
     page = within if after is None else within.filter(pk__lt=after)
-    pks = tuple(page.order_by(*order).values_list("pk", flat=True)[: limit + 1])
-    return Matched(pks[:limit], within.count(), len(pks) > limit)
+    if _last_within_reach(within) is None:
+        pks = tuple(page.filter(holds).order_by(*order).values_list("pk", flat=True)[: limit + 1])
+        return Matched(pks[:limit], within.filter(holds).count(), len(pks) > limit)
+    stopped = _last_within_reach(page)
+    reached = page if stopped is None else page.filter(pk__gte=stopped)
+    pks = tuple(reached.filter(holds).order_by(*order).values_list("pk", flat=True))
+    return Matched(pks[:limit], len(pks), len(pks) > limit, stopped=stopped)
+
+
+def _last_within_reach[M: Model](rows: QuerySet[M]) -> int | None:
+    """Return the key of the last row that a page may look at; None where it may look at all."""
+    keys = list(rows.order_by("-pk").values_list("pk", flat=True)[LOOKED_THROUGH - 1 : LOOKED_THROUGH + 1])
+    return keys[0] if len(keys) == 2 else None
 
 
 def by_words[M: Model](
@@ -74,10 +89,12 @@ def by_words[M: Model](
 
     Where no row holds every term, those that hold some word are matched; `every_term` fixes which of the two.
     """
+    holds = Q()
     for sign in terms.signs:
-        within = within.filter(_any_column(within, F, sign))
+        holds &= _any_column(within, F, sign)
     if not terms.words:
-        return newest(within, limit=limit, after=after, order=order) if terms.signs else Matched()
+        return _looked_through(within, holds, limit, after, order) if terms.signs else Matched()
+    within = within.filter(holds)
     found = Matched()
     for every in (True, False)[: len(terms.words)] if every_term is None else (every_term,):
         found = _ranked(within, terms, limit, after, every)

@@ -6,9 +6,10 @@ does not depend on what is found; nothing of a query is syntax. Refuses (400, wi
 a length that it cannot read.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django import forms
@@ -130,13 +131,19 @@ def _of_log(to_log: str, words: str) -> Q:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One half of what was found: its hits, how many of how many, and the addresses of its pages."""
+    """One half of what was found: its hits, how many of how many, and the addresses of its pages.
+
+    `looked_through` is how many rows were, where older ones were not; `hides` is False where nobody counted what the
+    filter hides, for the same reason.
+    """
 
     hits: list[EventHit] | list[SectionHit]
     shown: Shown
     every_term: bool
     first: str
     later: str
+    looked_through: int = 0
+    hides: bool = True
 
 
 def search(request: HttpRequest) -> HttpResponse:
@@ -158,44 +165,55 @@ def search(request: HttpRequest) -> HttpResponse:
 def _sections(form: SearchForm, asked: Terms, logs: QuerySet[Log]) -> Part:
     read = Section.objects.filter(anchor__edition__log__in=logs).exclude(anchor__edition__state=EditionState.BUILDING)
     after = _section_at(read, form.cleaned_data["sections_after"])
-    matched, of = _matched(form, asked, read, form.sections(read), limit=SECTIONS, after=after)
-    hits = section_hits(matched.pks, asked)
-    last = hits[-1].place if matched.more else ""
-    return Part(hits, _shown(matched, of, "section"), matched.every_term, *_pages(form, "sections_after", last))
+    found = _matched(form, asked, read, form.sections(read), limit=SECTIONS, after=after)
+    return _part(form, "section", section_hits(found.page.pks, asked), found, lambda pk: section_hits([pk], asked))
 
 
 def _events(form: SearchForm, asked: Terms, logs: QuerySet[Log]) -> Part:
     read = Event.objects.filter(log__in=logs)
     after = _event_at(read, form.cleaned_data["events_after"])
-    matched, of = _matched(form, asked, read, form.events(read), limit=EVENTS, after=after)
-    hits = event_hits(matched.pks, asked)
-    last = hits[-1].place if matched.more else ""
-    return Part(hits, _shown(matched, of, "event"), matched.every_term, *_pages(form, "events_after", last))
+    found = _matched(form, asked, read, form.events(read), limit=EVENTS, after=after)
+    return _part(form, "event", event_hits(found.page.pks, asked), found, lambda pk: event_hits([pk], asked))
+
+
+class Narrowed(NamedTuple):
+    """A page of what the filters let through, and how many match whatever they say; None where nobody looked."""
+
+    page: Matched
+    of: int | None
 
 
 def _matched[M: Model](
     form: SearchForm, asked: Terms, read: QuerySet[M], narrowed: QuerySet[M], *, limit: int, after: int | None
-) -> tuple[Matched, int]:
-    """Return the page, and how many match whatever the filters say; which terms are needed is decided there."""
+) -> Narrowed:
+    """Return the page, and how many match in all; which terms are needed is decided by all."""
     if form.cleaned_data["exact"]:
         text = form.cleaned_data["q"]
-        matched = matching.as_written(narrowed, text, limit=limit, after=after)
-        return matched, read.filter(matching.holding(read, text)).count() if form.narrows else matched.of
-    if not form.narrows:
-        matched = matching.by_words(read, asked, limit=limit, after=after)
-        return matched, matched.of
-    every = matching.by_words(read, asked, limit=1)
-    matched = matching.by_words(narrowed, asked, limit=limit, after=after, every_term=every.every_term)
-    return matched, every.of
+        page = matching.as_written(narrowed, text, limit=limit, after=after)
+        every = matching.as_written(read, text, limit=1) if form.narrows else page
+    else:
+        every = matching.by_words(read, asked, limit=1) if form.narrows else Matched()
+        fixed = every.every_term if form.narrows else None
+        page = matching.by_words(narrowed, asked, limit=limit, after=after, every_term=fixed)
+        every = every if form.narrows else page
+    return Narrowed(page, every.of if every.stopped is None and page.stopped is None else None)
 
 
-def _shown(matched: Matched, of: int, what: str) -> Shown:
-    return Shown(len(matched.pks), of, what, hidden=of - matched.of)
-
-
-def _pages(form: SearchForm, name: str, last: str) -> tuple[str, str]:
-    first = form.address() if form.cleaned_data[name] else ""
-    return first, form.address(**{name: last}) if last else ""
+def _part[H: (EventHit, SectionHit)](
+    form: SearchForm, what: str, hits: list[H], found: Narrowed, hit_of: Callable[[int], list[H]]
+) -> Part:
+    page, name = found.page, f"{what}s_after"
+    of = page.of if found.of is None else found.of
+    end = hits[-1].place if page.more else "" if page.stopped is None else hit_of(page.stopped)[0].place
+    return Part(
+        hits,
+        Shown(len(page.pks), of, what, hidden=of - page.of),
+        page.every_term,
+        form.address() if form.cleaned_data[name] else "",
+        form.address(**{name: end}) if end else "",
+        looked_through=0 if page.stopped is None else matching.LOOKED_THROUGH,
+        hides=found.of is not None or not form.narrows,
+    )
 
 
 def _event_at(read: QuerySet[Event], place: str) -> int | None:

@@ -279,3 +279,20 @@ def test_a_page_keeps_the_query_and_the_filters(page: Client) -> None:
     later = page.get("/search/", {"q": query, "first": "2", "exact": "on"}).context["events"].later
     assert quote('"more"') in later and "first=2" in later and "exact=on" in later
     assert len(page.get(f"/search/{later}").context["events"].hits) == 4
+
+
+@pytest.mark.parametrize("given", [{"q": "oak tree", "exact": "on"}, {"q": "晚"}])
+def test_a_text_as_written_is_looked_for_a_stretch_at_a_time_and_the_page_says_so(
+    page: Client, monkeypatch: pytest.MonkeyPatch, given: dict[str, str]
+) -> None:
+    monkeypatch.setattr("chronicle.matching.LOOKED_THROUGH", 4)
+    log_of([said("An oak tree, 晚."), *(said(f"Nothing {number}.") for number in range(5)), said("Oak tree, 晚.")])
+    first = page.get("/search/", given)
+    assert [hit.seq for hit in first.context["events"].hits] == [7]
+    assert "4 events were looked through; older ones were not yet" in said_by(first.content.decode())
+    second = page.get(f"/search/{first.context['events'].later}")
+    assert [hit.seq for hit in second.context["events"].hits] == [1]
+    assert not second.context["events"].later
+    assert "looked through" not in said_by(second.content.decode())
+    narrowed = said_by(page.get("/search/", {**given, "last": "3"}).content.decode())
+    assert "what the filter hides was not counted" in narrowed
