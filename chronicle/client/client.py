@@ -152,12 +152,19 @@ class Client:
         return self._get(f"logs/{_part(log)}/verify")
 
     def export(self, log: str, path: Path) -> int:
-        """Write the log's carry into a file and return its size in bytes."""
-        with self._http.stream("GET", f"logs/{_part(log)}/export") as answer, path.open("wb") as file:
+        """Write the log's carry into a file and return its size in bytes; what lies there stays until all has come."""
+        with self._http.stream("GET", f"logs/{_part(log)}/export") as answer:
             if answer.is_error:
                 answer.read()
                 raise _error(answer)
-            return sum(file.write(chunk) for chunk in answer.iter_bytes())
+            part = path.with_name(f".{path.name}.{uuid4().hex}")
+            try:
+                with part.open("xb") as file:
+                    size = sum(file.write(chunk) for chunk in answer.iter_bytes())
+                part.replace(path)
+            finally:
+                part.unlink(missing_ok=True)
+            return size
 
     def _get(self, address: str, **params: Any) -> dict[str, Any]:
         given = {name: value for name, value in params.items() if value is not None}

@@ -109,3 +109,8 @@ def test_the_client_reads_what_it_recorded(site: str, tmp_path: Path) -> None:
             client.reconsolidate(log, entry.id, accept_divergence=False)
         assert (refused.value.status, refused.value.details["bill"]["section"]) == (409, "1-4#1")
         assert client.export(log, tmp_path / "log.jsonl") == (tmp_path / "log.jsonl").stat().st_size > 1000
+        before = (tmp_path / "log.jsonl").read_bytes()
+        with pytest.raises(ApiError):
+            client.export("no-such-log", tmp_path / "log.jsonl")
+        assert [path.name for path in tmp_path.iterdir()] == ["log.jsonl"]
+        assert (tmp_path / "log.jsonl").read_bytes() == before
